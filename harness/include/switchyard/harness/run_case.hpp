@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one case on the host fabric: ranks as threads, every byte checked against the golden model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "switchyard/config.hpp"
+#include "switchyard/harness/arena.hpp"
+#include "switchyard/harness/case_result.hpp"
+#include "switchyard/harness/case_spec.hpp"
+
+namespace switchyard::harness {
+
+struct run_options {
+  std::uint64_t seed = 1;
+  /// A custom fabric for each rank (fault injection); null: the built-in host fabric.
+  std::function<std::shared_ptr<fabric>(int rank)> make_fabric;
+};
+
+/// Runs `spec` and returns what it found; failures of the case are results, not exceptions. Same spec and seed, same
+/// result but for times. `memory` supplies workspaces, inputs and outputs and is empty again afterwards.
+/// Throws switchyard::out_of_memory when required_bytes(spec) exceed the arena.
+case_result run_case(const case_spec& spec, arena& memory, const run_options& options);
+
+}  // namespace switchyard::harness

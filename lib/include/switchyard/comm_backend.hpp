@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the ranks of a group meet outside the data path: construction, recovery, destruction.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace switchyard {
+
+/// 128 bits that name a group; made by rank 0 when the backend is created, equal on all ranks.
+using group_id = std::array<std::uint64_t, 2>;
+
+/// Collective operations among the ranks of one group. All ranks issue the same sequence of calls. One caller at a
+/// time per rank; different ranks may live on different threads or in different processes.
+class comm_backend {
+ public:
+  virtual ~comm_backend() = default;
+
+  [[nodiscard]] virtual int rank() const noexcept = 0;
+  [[nodiscard]] virtual int size() const noexcept = 0;
+  [[nodiscard]] virtual switchyard::group_id group_id() const noexcept = 0;
+
+  /// Gathers `mine` from every rank into `all` (size() * mine.size() bytes, rank-major). Collective; mine.size() equal
+  /// on all ranks. Everything a rank wrote before the call is visible to every rank after it.
+  /// Throws peer_fault naming the ranks that did not come within `timeout`; invalid_argument when sizes differ.
+  virtual void allgather(std::span<const std::byte> mine, std::span<std::byte> all,
+                         std::chrono::nanoseconds timeout) = 0;
+
+  /// Returns when every rank has called it. Ordering and errors as allgather.
+  virtual void barrier(std::chrono::nanoseconds timeout) = 0;
+};
+
+/// Backends for `size` ranks that are threads of this process; element r serves rank r.
+/// Throws invalid_argument unless 1 <= size <= max_ep_size.
+std::vector<std::shared_ptr<comm_backend>> make_in_process_backends(int size);
+
+}  // namespace switchyard

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a group is set up: options of the exchange, and what a rank brings to construction.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <string>
+#include <vector>
+
+#include "switchyard/comm_backend.hpp"
+#include "switchyard/spec/shapes.hpp"
+#include "switchyard/stream.hpp"
+
+namespace switchyard {
+
+class fabric;  // the library's inner seam; see lib/src/fabric/fabric.hpp
+
+/// Options of the exchange. Equal on all ranks; construction checks that they are.
+struct one_sided_config {
+  std::size_t extra_payload_bytes_per_token = 0;                          ///< capacity of the extra payload's row
+  std::chrono::nanoseconds timeout = std::chrono::seconds(300);           ///< of a phase; 1 ms .. 24 h
+  std::chrono::nanoseconds warmup_timeout = std::chrono::nanoseconds(0);  ///< of the first step; 0: max(timeout, 300 s)
+  int max_blocks = 0;  ///< upper bound of blocks per launch; 0: the policy decides
+
+  friend bool operator==(const one_sided_config&, const one_sided_config&) = default;
+};
+
+/// What one rank brings to construction.
+struct bootstrap {
+  int rank = 0;
+  int ep_size = 1;
+  fabric_kind kind = fabric_kind::host;
+  int device = 0;  ///< ignored on the host fabric
+  std::shared_ptr<switchyard::comm_backend> comm_backend;
+  /// Host fabric only: where the workspace is allocated (workspace_bytes(), page aligned). Null: pages of the system.
+  /// Must outlive the workspaces of all ranks.
+  std::pmr::memory_resource* host_memory = nullptr;
+  /// A fabric other than the built-in ones (a simulator, a fabric that injects faults). Null: the built-in fabric of
+  /// `kind`.
+  std::shared_ptr<switchyard::fabric> custom_fabric;
+  /// First epoch of the workspace, equal on all ranks; tests start it just below its wrap-around. Not 0.
+  std::uint32_t first_epoch = 1;
+};
+
+/// One region of a workspace; see docs/workspace_layout.md.
+struct workspace_region {
+  std::string name;
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+
+/// The regions of a workspace in ascending order, not touching one another: each is followed by at least
+/// `workspace_guard_bytes` bytes that belong to nobody and that the library never writes.
+/// Local. Throws invalid_argument when params, config or ep_size break a rule.
+std::vector<workspace_region> workspace_regions(const comm_params& params, const one_sided_config& config, int ep_size);
+
+/// Bytes of symmetric memory that one rank's workspace takes. Local. Throws as workspace_regions.
+std::size_t workspace_bytes(const comm_params& params, const one_sided_config& config, int ep_size);
+
+inline constexpr std::size_t workspace_guard_bytes = 256;
+
+}  // namespace switchyard

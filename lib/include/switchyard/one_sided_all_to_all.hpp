@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rank-major MoE dispatch and combine with one-sided writes. Behaviour after FlashInfer's
+// moe_ep.NVLinkOneSidedAlltoAll; where that is undefined, as defined here.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "switchyard/config.hpp"
+#include "switchyard/payloads.hpp"
+#include "switchyard/spec/errors.hpp"
+
+namespace switchyard {
+
+/// Whether a fabric can be used here, and if not, why.
+struct support {
+  bool available = false;
+  std::string reason;  ///< empty when available
+};
+
+/// One rank's end of an EP group's exchange.
+///
+/// A step is one dispatch and then exactly one combine; all ranks issue the same sequence of steps. Calls enqueue on
+/// the given stream and never synchronise it. One stream at a time; not thread-safe, but instances are independent of
+/// one another. Within one process each rank needs its own stream.
+///
+/// When a phase fails (a peer that does not come, or one that declares another step), the workspace is poisoned: the
+/// dispatch's ids are all invalid and its counts 0, the combine's output is NaN, later work on the stream does nothing
+/// at the peers, status() tells the record, and the next call throws peer_fault. The process and its threads live on.
+class one_sided_all_to_all {
+ public:
+  /// Local: whether the fabric `kind` can be used with `device`.
+  static support platform_support(fabric_kind kind, int device);
+
+  /// Collective over the group. Every rank succeeds, or every rank throws: invalid_argument when a rank's own or a
+  /// peer's arguments break a rule or differ between ranks, unsupported, out_of_memory, peer_fault when ranks do not
+  /// come within the warm-up timeout. The message names ranks and reasons.
+  one_sided_all_to_all(const bootstrap& boot, const comm_params& params, const one_sided_config& config = {});
+
+  /// Local; waits for nothing but this rank's own queued work. Never throws.
+  ~one_sided_all_to_all();
+  one_sided_all_to_all(const one_sided_all_to_all&) = delete;
+  one_sided_all_to_all& operator=(const one_sided_all_to_all&) = delete;
+
+  /// Sends each token once to every distinct rank that owns one of its experts, with its whole top-k row, and receives
+  /// the peers' tokens. Shapes and alignment: payloads.hpp. Input memory must stay unchanged until the phase ends on
+  /// `stream`. Rows arrive bit for bit, sorted by source token. An id outside [0, num_experts) sends nothing.
+  /// Collective in stream order. Throws invalid_argument or state_error before anything is enqueued (peers then wait
+  /// for this rank until abort() or their deadline), peer_fault when the workspace is poisoned.
+  dispatch_result dispatch(const dispatch_inputs& inputs, const dispatch_options& options, stream_ref stream);
+
+  /// [ep_size * T, hidden_size] rows of `type` in the workspace, T that of the step in flight. Writing them on the
+  /// step's stream between dispatch and combine and passing them to combine avoids a copy. Local.
+  /// Throws invalid_argument when the rows do not fit, state_error when no step is in flight.
+  rows_view combine_input_buffer(dtype type);
+
+  /// Returns to each token the unweighted sum of the rows that its distinct ranks computed for it: fp32 accumulation in
+  /// top-k slot order (first slot of each rank) starting from the first row, one rounding to nearest even, NaN results
+  /// canonical, exactly +0 for a token with no valid expert. A token with one source comes back bit for bit.
+  /// expert_output must stay unchanged until the phase ends on `stream`; only rows that hold tokens are read.
+  /// Collective in stream order. Throws as dispatch.
+  void combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream);
+
+  /// The first fault of the workspace, or nothing. Local, never blocks.
+  [[nodiscard]] std::optional<fault_record> status() const;
+
+  /// Poisons this rank's workspace, records `aborted`, and tells all peers, which leave their waits at once. Local,
+  /// never blocks, from any thread. `reason` is kept for this rank's messages. A workspace with a fault keeps the
+  /// fault.
+  void abort(std::string_view reason);
+
+  /// Frees this rank's end. Idempotent. Waits for this rank's queued work, not for peers; what peers still write goes
+  /// to memory that lives until the last rank has let go. Local; never throws.
+  void destroy() noexcept;
+
+  [[nodiscard]] int rank() const noexcept;
+  [[nodiscard]] int ep_size() const noexcept;
+  [[nodiscard]] const comm_params& params() const noexcept;
+
+  /// This rank's workspace, for checkers that watch its guards: workspace_bytes() bytes laid out as
+  /// workspace_regions() says. Null after destroy().
+  [[nodiscard]] std::byte* workspace_data() const noexcept;
+
+ private:
+  class impl;
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace switchyard

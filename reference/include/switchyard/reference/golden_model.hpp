@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The golden model of dispatch and combine: pure functions from all ranks' inputs to all ranks' outputs, slow and
+// obvious. It shares words (spec) with the library and nothing else, so that a mistake must be made twice to go unseen.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "switchyard/spec/dtypes.hpp"
+#include "switchyard/spec/shapes.hpp"
+
+namespace switchyard::reference {
+
+/// The shape of one step.
+struct step_shape {
+  int ep_size = 1;
+  comm_params params;
+  std::int64_t tokens_per_rank = 0;  ///< T, the row stride
+};
+
+/// One rank's routing: ids [num_tokens, top_k], row-major. Ids outside [0, num_experts) mean "no expert".
+struct rank_routing {
+  std::int64_t num_tokens = 0;
+  std::vector<std::int32_t> topk_ids;
+};
+
+/// What one rank must hold after dispatch.
+struct dispatched_rank {
+  std::vector<std::int32_t> recv_counts;    ///< [ep_size] rows from each source
+  std::vector<std::int64_t> source_tokens;  ///< [ep_size * T] token index at source row / T, or -1: holds no token
+};
+
+/// The rank that owns `expert`: experts are split contiguously, the first num_experts mod ep_size ranks own one more.
+/// -1 for an id outside [0, num_experts).
+int owner_of(std::int64_t expert, std::int64_t num_experts, int ep_size);
+
+/// The distinct owners of a token's experts, in the order of their first slot.
+std::vector<int> owners_in_slot_order(std::span<const std::int32_t> topk_ids, std::int64_t num_experts, int ep_size);
+
+/// Dispatch with packed rows, for all ranks. Throws switchyard::invalid_argument when the inputs contradict the shape.
+std::vector<dispatched_rank> dispatch(const step_shape& shape, std::span<const rank_routing> routing);
+
+/// How the rows of one token are summed. The contract is slot_order; the others judge other implementations.
+enum class sum_order : std::uint8_t {
+  slot_order,     ///< left to right as given (top-k slot order)
+  rank_order,     ///< left to right by ascending owner rank
+  balanced_tree,  ///< pairs of neighbours in slot order, then pairs of pairs; an odd one out moves up unchanged
+};
+
+/// Sum of one token's rows: fp32 accumulation starting from the first row, one rounding (nearest even) to `type`, no
+/// contraction, no flush to zero, NaN results canonical (0x7FFF, 0x7FFF, 0x7FFFFFFF), exact +0 without rows. One row
+/// comes back bit for bit. `owners` gives each row's rank (used by rank_order only; same length as rows).
+/// rows[i] and out: `elements` elements of `type`.
+void combine_token(std::span<const std::byte* const> rows, std::span<const int> owners, std::size_t elements,
+                   dtype type, sum_order order, std::byte* out);
+
+/// Bytes of one step's payload rows of `row_bytes` bytes, counted from the routing. Per rank.
+struct traffic {
+  std::uint64_t selection_bytes = 0;    ///< one row per (token, k) with a valid expert, self included
+  std::uint64_t unique_bytes = 0;       ///< one row per (token, distinct rank), self included
+  std::uint64_t remote_send_bytes = 0;  ///< one row per (token, distinct other rank), sent by this rank
+  std::uint64_t remote_recv_bytes = 0;  ///< the same, received by this rank
+};
+std::vector<traffic> count_traffic(const step_shape& shape, std::span<const rank_routing> routing,
+                                   std::size_t row_bytes);
+
+}  // namespace switchyard::reference

@@ -1,0 +1,28 @@
+# One target carries warnings, sanitizers and the floating-point rules; every target of the project links it PRIVATE,
+# so nothing of it reaches users of the installed package.
+option(SWITCHYARD_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
+set(SWITCHYARD_SANITIZE "" CACHE STRING "Sanitizers, comma separated, as for -fsanitize=; empty for none")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_package(Threads REQUIRED)
+
+add_library(switchyard_build_options INTERFACE)
+# The order and rounding of sums are part of the contract, so the compiler may not fuse a multiply and an add.
+target_compile_options(switchyard_build_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+  -ffp-contract=off
+  $<$<BOOL:${SWITCHYARD_WARNINGS_AS_ERRORS}>:-Werror>)
+if(SWITCHYARD_SANITIZE)
+  target_compile_options(switchyard_build_options INTERFACE
+    -fsanitize=${SWITCHYARD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(switchyard_build_options INTERFACE -fsanitize=${SWITCHYARD_SANITIZE})
+endif()

@@ -1,0 +1,17 @@
+# CUDA, NCCL and MPI are found, not required. What is built on them is off without them, and says so.
+find_package(CUDAToolkit 13.0 QUIET)
+find_path(SWITCHYARD_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(SWITCHYARD_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+find_package(MPI QUIET COMPONENTS C)
+mark_as_advanced(SWITCHYARD_NCCL_INCLUDE_DIR SWITCHYARD_NCCL_LIBRARY)
+
+function(_switchyard_report name found detail)
+  if(found)
+    message(STATUS "switchyard: ${name} found (${detail}); nothing is built on it yet")
+  else()
+    message(STATUS "switchyard: ${name} not found; not needed by the host fabric")
+  endif()
+endfunction()
+_switchyard_report("CUDA Toolkit >= 13.0" "${CUDAToolkit_FOUND}" "${CUDAToolkit_VERSION}")
+_switchyard_report("NCCL" "${SWITCHYARD_NCCL_LIBRARY}" "${SWITCHYARD_NCCL_LIBRARY}")
+_switchyard_report("MPI" "${MPI_C_FOUND}" "${MPI_C_VERSION}")
