@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fault record as one sentence.
+#pragma once
+
+#include <string>
+
+#include "switchyard/spec/faults.hpp"
+
+namespace switchyard {
+
+/// For example: "dispatch of epoch 7 failed: timeout, waited 200 ms for rank 2 (no header from 2)".
+std::string describe(const fault_record& record);
+
+}  // namespace switchyard

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam between the class and the machines: what a fabric offers to one rank.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "layout/workspace_layout.hpp"
+#include "protocol/params.hpp"
+#include "switchyard/config.hpp"
+#include "switchyard/one_sided_all_to_all.hpp"
+#include "switchyard/stream.hpp"
+
+namespace switchyard {
+
+/// How one phase is cut for a machine; policy in one place, testable without one.
+struct launch_plan {
+  int num_blocks = 1;
+  std::uint64_t chunk_tokens = 1;   ///< must be equal on all ranks, hence a function of T only
+  std::uint64_t reduce_tokens = 1;  ///< local matter
+};
+
+/// One rank's workspace on a fabric.
+class fabric_workspace {
+ public:
+  virtual ~fabric_workspace() = default;
+
+  [[nodiscard]] virtual std::byte* data() const noexcept = 0;
+  /// Collective: exchanges windows with the peers, so that launches may address them.
+  virtual void connect(comm_backend& backend, std::chrono::nanoseconds timeout) = 0;
+  [[nodiscard]] virtual launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const = 0;
+  /// Enqueues a phase. The fabric fills in params.ws but for its layout, rank and size.
+  virtual void launch(const protocol::dispatch_params& params, const launch_plan& plan, stream_ref stream) = 0;
+  virtual void launch(const protocol::combine_params& params, const launch_plan& plan, stream_ref stream) = 0;
+  [[nodiscard]] virtual std::optional<fault_record> fault() const = 0;
+  /// Records `aborted` unless there is a fault already, poisons, tells the peers. Thread-safe.
+  virtual void abort() = 0;
+  /// Waits for this rank's launches to end.
+  virtual void drain() noexcept = 0;
+};
+
+struct workspace_request {
+  int rank = 0;
+  int ep_size = 1;
+  layout::workspace_layout layout;
+  std::uint64_t timeout_ns = 0;
+  std::uint64_t warmup_timeout_ns = 0;
+  std::uint32_t first_epoch = 1;
+  std::pmr::memory_resource* host_memory = nullptr;
+};
+
+class fabric {
+ public:
+  virtual ~fabric() = default;
+  [[nodiscard]] virtual support available(int device) const = 0;
+  /// Whether a stream of this kind can be used with the fabric.
+  [[nodiscard]] virtual fabric_kind stream_kind() const = 0;
+  /// Local: allocates and initialises a workspace. Throws out_of_memory.
+  virtual std::unique_ptr<fabric_workspace> open(const workspace_request& request) = 0;
+};
+
+}  // namespace switchyard

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The block of the host fabric: a team of one CPU thread. Orders are those of std::atomic_ref on shared memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "protocol/block.hpp"
+
+namespace switchyard::host {
+
+/// Waiting gets gentler the longer it lasts: 72 ranks may share two cores.
+class backoff {
+ public:
+  /// Called after each fruitless round of polls.
+  void pause();
+  /// Whether it is time to look at the clock and the notice word again.
+  [[nodiscard]] bool due() const { return rounds_ % 16 == 0; }
+
+ private:
+  std::uint32_t rounds_ = 0;
+};
+
+class host_block {
+ public:
+  static std::uint32_t thread_index() { return 0; }
+  static std::uint32_t num_threads() { return 1; }
+  static void sync() {}
+  std::uint32_t* scratch(std::uint64_t words);
+  static void scratch_or(std::uint32_t* word, std::uint32_t bits) { *word |= bits; }
+  static std::uint64_t now_ns();
+
+  static std::uint32_t take_ticket(std::uint32_t* word);
+  static std::uint32_t arrive(std::uint32_t* word);
+  static bool elect(std::uint32_t* word);
+  static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now);
+  static std::uint32_t load_u32(std::uint32_t* word);
+  static void store_u32(std::uint32_t* word, std::uint32_t value);
+  static void store_u64(std::uint64_t* word, std::uint64_t value);
+  static void fill_i32(std::int32_t* words, std::int32_t value, std::uint64_t count);
+  static void fill_nan(std::byte* out, std::uint64_t elements, dtype type);
+  static void copy_local(std::byte* out, const std::byte* in, std::uint64_t bytes);
+  static void record(layout::fault_mailbox* mailbox, const fault_record& record);
+
+  static void put(std::byte* out, const std::byte* in, std::uint64_t bytes);
+  /// Release, although the protocol asks for less: it is what hands this thread's earlier reads over to the reader.
+  static void post(std::uint64_t* word, std::uint64_t value);
+  /// Acquire: pairs with post and publish.
+  static std::uint64_t poll(const std::uint64_t* word);
+
+  /// Release stores: each pairs with the acquire in poll of whoever waits for that word.
+  template <class WordAt>
+  void publish(std::uint64_t count, WordAt word_at, std::uint64_t value) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (std::uint64_t* word = word_at(i)) post(word, value);
+    }
+  }
+
+  template <class Ready, class Probe>
+  protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds, Probe probe) {
+    std::uint64_t done = 0;
+    const auto advance = [&] {
+      while (done < count && ready(done)) ++done;
+      return done == count;
+    };
+    for (backoff idle;; idle.pause()) {
+      if (advance()) return protocol::wait_status::ready;
+      if (!idle.due()) continue;
+      if (bounds.notice != nullptr && layout::tag_of(poll(bounds.notice)) == bounds.incarnation) {
+        return protocol::wait_status::notice;
+      }
+      if (now_ns() >= bounds.deadline_ns) {
+        // This thread may have lost its core just before: what came meanwhile counts.
+        return advance() ? protocol::wait_status::ready : protocol::wait_status::expired;
+      }
+      if (probe()) return advance() ? protocol::wait_status::ready : protocol::wait_status::probed;
+    }
+  }
+
+  template <class Body>
+  void for_each_row(std::uint64_t count, Body body) {
+    for (std::uint64_t i = 0; i < count; ++i) body(i);
+  }
+
+  static void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
+                          dtype type);
+
+ private:
+  std::vector<std::uint32_t> scratch_;
+};
+
+static_assert(protocol::block<host_block>);
+
+}  // namespace switchyard::host

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/host/host_fabric.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "fabric/host/host_memory.hpp"
+#include "fabric/host/host_policy.hpp"
+#include "protocol/fence_combine.hpp"
+#include "protocol/fence_dispatch.hpp"
+
+namespace switchyard::host {
+namespace {
+
+/// Launches of one workspace that have not ended. The last to end wakes whoever drains.
+class launch_count {
+ public:
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    ++running_;
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    if (--running_ == 0) idle_.notify_all();
+  }
+  void wait_idle() {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return running_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  int running_ = 0;
+};
+
+/// What queued launches need even when the workspace object is gone.
+struct shared_part {
+  shared_part(std::size_t bytes, std::pmr::memory_resource* resource) : memory(bytes, resource) {}
+  host_memory memory;
+  layout::fault_mailbox mailbox;
+};
+
+class host_workspace final : public fabric_workspace {
+ public:
+  host_workspace(const workspace_request& request, std::shared_ptr<const host_kernels> kernels)
+      : kernels_(std::move(kernels)),
+        part_(std::make_shared<shared_part>(request.layout.total_bytes, request.host_memory)) {
+    handle_.layout = request.layout;
+    handle_.rank = request.rank;
+    handle_.ep_size = request.ep_size;
+    handle_.self = part_->memory.data();
+    handle_.mailbox = &part_->mailbox;
+    // A resource may hand out memory of an earlier workspace, whose signals would look fresh.
+    for (const auto& spec : layout::region_table) {
+      if (spec.zeroed) std::memset(data() + request.layout.offset_of(spec.id), 0, request.layout.size_of(spec.id));
+    }
+    auto& round = handle_.round();
+    round.epoch = request.first_epoch;
+    round.incarnation = 1;
+    round.warm_phases_left = 2;
+    round.timeout_ns = request.timeout_ns;
+    round.warmup_timeout_ns = request.warmup_timeout_ns;
+  }
+
+  ~host_workspace() override { drain(); }
+
+  [[nodiscard]] std::byte* data() const noexcept override { return part_->memory.data(); }
+
+  void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override {
+    // Ranks are threads of one process: the address of the owner is enough to share it. The barrier keeps every
+    // shared_ptr in place until all peers have copied it.
+    const auto* mine = &part_;
+    std::vector<const std::shared_ptr<shared_part>*> all(static_cast<std::size_t>(handle_.ep_size));
+    backend.allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)), timeout);
+    for (const auto* part : all) peers_.push_back(*part);
+    for (const auto& part : peers_) bases_.push_back(part->memory.data());
+    handle_.peers = bases_.data();
+    backend.barrier(timeout);
+  }
+
+  [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const override {
+    return plan_phase(tokens_per_rank, handle_.layout.dims.max_chunks(), stream.host().num_workers(), max_blocks);
+  }
+
+  void launch(const protocol::dispatch_params& params, const launch_plan& plan, stream_ref stream) override {
+    enqueue(params, plan, stream, &host_kernels::dispatch);
+  }
+  void launch(const protocol::combine_params& params, const launch_plan& plan, stream_ref stream) override {
+    enqueue(params, plan, stream, &host_kernels::combine);
+  }
+
+  [[nodiscard]] std::optional<fault_record> fault() const override {
+    // Pairs with the release in host_block::record.
+    if (std::atomic_ref(part_->mailbox.sequence).load(std::memory_order_acquire) == 0) return std::nullopt;
+    return part_->mailbox.record;
+  }
+
+  void abort() override {
+    host_block block;
+    auto& round = handle_.round();
+    if (block.elect(&round.fault_elected)) {
+      fault_record record;
+      record.code = fault_code::aborted;
+      record.rank = handle_.rank;
+      record.origin = handle_.rank;
+      block.record(handle_.mailbox, record);
+    }
+    block.store_u32(&round.poison, 1);
+    const protocol::notice told{fault_code::aborted, phase::dispatch, step_field::none,
+                                static_cast<std::uint8_t>(handle_.rank), handle_.rank};
+    // The incarnation is written once, before any launch.
+    const auto word = layout::tagged(protocol::encode(told), round.incarnation);
+    const auto offset = handle_.layout.offset_of(layout::region::notice);
+    for (auto* base : bases_) block.post(reinterpret_cast<std::uint64_t*>(base + offset), word);
+  }
+
+  void drain() noexcept override { launches_->wait_idle(); }
+
+ private:
+  template <class Params, class Kernel>
+  void enqueue(Params params, const launch_plan& plan, stream_ref stream, Kernel kernel) {
+    params.ws = handle_;
+    params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
+    launches_->begin();
+    // Peers' memory is held by peers_, which outlives the launch because the destructor drains.
+    auto left = std::make_shared<std::atomic<int>>(plan.num_blocks);
+    stream.host().launch(plan.num_blocks, [params, kernel, kernels = kernels_, launches = launches_, left](int) {
+      host_block block;
+      (kernels.get()->*kernel)(block, params);
+      if (left->fetch_sub(1, std::memory_order_acq_rel) == 1) launches->end();
+    });
+  }
+
+  std::shared_ptr<const host_kernels> kernels_;
+  std::shared_ptr<shared_part> part_;
+  std::vector<std::shared_ptr<shared_part>> peers_;
+  std::vector<std::byte*> bases_;
+  protocol::workspace_handle handle_;
+  std::shared_ptr<launch_count> launches_ = std::make_shared<launch_count>();
+};
+
+class host_fabric final : public fabric {
+ public:
+  explicit host_fabric(host_kernels kernels) : kernels_(std::make_shared<const host_kernels>(std::move(kernels))) {}
+
+  [[nodiscard]] support available(int) const override { return {true, {}}; }
+  [[nodiscard]] fabric_kind stream_kind() const override { return fabric_kind::host; }
+  std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
+    return std::make_unique<host_workspace>(request, kernels_);
+  }
+
+ private:
+  std::shared_ptr<const host_kernels> kernels_;
+};
+
+}  // namespace
+
+host_kernels production_kernels() {
+  return {[](host_block& block, const protocol::dispatch_params& params) { protocol::fence_dispatch(block, params); },
+          [](host_block& block, const protocol::combine_params& params) { protocol::fence_combine(block, params); }};
+}
+
+std::shared_ptr<fabric> make_host_fabric(host_kernels kernels) {
+  return std::make_shared<host_fabric>(std::move(kernels));
+}
+
+}  // namespace switchyard::host

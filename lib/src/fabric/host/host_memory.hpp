@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A workspace's bytes in CPU memory, kept alive by everyone who may still store into them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <memory_resource>
+
+namespace switchyard::host {
+
+class host_memory {
+ public:
+  /// `bytes` from `resource`, or fresh pages of the system when it is null. Contents undefined.
+  /// Throws switchyard::out_of_memory.
+  host_memory(std::size_t bytes, std::pmr::memory_resource* resource);
+  ~host_memory();
+  host_memory(const host_memory&) = delete;
+  host_memory& operator=(const host_memory&) = delete;
+
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::pmr::memory_resource* resource_ = nullptr;
+};
+
+}  // namespace switchyard::host

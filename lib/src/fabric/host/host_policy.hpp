@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the host fabric cuts a phase.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "fabric/fabric.hpp"
+
+namespace switchyard::host {
+
+/// Chunks small enough that a peer can start on the first while later ones are copied, few enough that flags stay a
+/// small part of a small step. `tokens_per_rank` >= 1, `max_chunks` that of the layout.
+constexpr launch_plan plan_phase(std::uint64_t tokens_per_rank, std::uint64_t max_chunks, int num_workers,
+                                 int max_blocks) {
+  constexpr std::uint64_t word = 32;          // tokens per bitmap word
+  constexpr std::uint64_t chunks_wanted = 8;  // a few per block for the one to three blocks of a rank
+  launch_plan plan;
+  plan.num_blocks = max_blocks > 0 ? max_blocks : num_workers;
+  if (tokens_per_rank <= 8) {
+    plan.chunk_tokens = 2;
+  } else if (tokens_per_rank <= 8 * word) {
+    plan.chunk_tokens = tokens_per_rank <= 2 * word ? 8 : word;
+  } else {
+    const auto even = (tokens_per_rank + chunks_wanted - 1) / chunks_wanted;
+    plan.chunk_tokens = (even + word - 1) / word * word;
+  }
+  while ((tokens_per_rank + plan.chunk_tokens - 1) / plan.chunk_tokens > max_chunks) plan.chunk_tokens *= 2;
+  plan.reduce_tokens = std::max<std::uint64_t>(1, plan.chunk_tokens / 2);
+  return plan;
+}
+
+}  // namespace switchyard::host

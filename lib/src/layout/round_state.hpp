@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a workspace that says where its rank stands. It lives in the workspace, not in launch arguments, so that
+// a captured graph goes on from wherever the previous launch left it.
+#pragma once
+
+#include <cstdint>
+
+#include "layout/workspace_layout.hpp"
+
+namespace switchyard::layout {
+
+/// Read by every block of a phase at entry, written by its last block at exit; the two never overlap in time because
+/// a stream runs one phase of a workspace at a time.
+struct round_state {
+  // What the next phase is.
+  alignas(line_bytes) std::uint32_t epoch;  ///< of the phase that is due; never 0
+  std::uint32_t phase_due;                  ///< a value of switchyard::phase
+  std::uint64_t step_index;                 ///< steps completed; its lowest bit is the parity of header slots
+  std::uint32_t incarnation;                ///< of this workspace; notices of another incarnation are void
+  std::uint32_t warm_phases_left;           ///< phases that still get the warm-up deadline
+  std::uint64_t timeout_ns;
+  std::uint64_t warmup_timeout_ns;
+  // Words that blocks and the host race for.
+  alignas(line_bytes) std::uint32_t poison;          ///< not 0: every kernel leaves at once
+  alignas(line_bytes) std::uint32_t fault_elected;   ///< 0, or 1 once a block or the host owns the fault record
+  alignas(line_bytes) std::uint32_t next_ticket;     ///< roles of the running phase that are taken
+  alignas(line_bytes) std::uint32_t blocks_done;     ///< blocks that have left the running phase
+  alignas(line_bytes) std::uint64_t phase_start_ns;  ///< entry of the running phase's first block, 0 between phases
+};
+static_assert(sizeof(round_state) <= 8 * line_bytes);
+
+/// Epochs skip 0, which is what memory holds that no header or flag was ever stored to.
+constexpr std::uint32_t next_epoch(std::uint32_t epoch) { return epoch + 1 == 0 ? 1 : epoch + 1; }
+
+/// The header and flag word: 32 bits of data under a tag that says which phase it belongs to.
+constexpr std::uint64_t tagged(std::uint32_t data, std::uint32_t tag) {
+  return static_cast<std::uint64_t>(tag) << 32 | data;
+}
+constexpr std::uint32_t tag_of(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
+constexpr std::uint32_t data_of(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
+
+/// Where one token of this rank went: written by dispatch, read by combine of the same step.
+struct route {
+  std::int32_t rank;  ///< -1: no further rank
+  std::uint32_t row;  ///< packed row within this source's slice at that rank
+};
+
+/// Host-visible copy of the first fault. `sequence` goes from 0 to 1 with release after `record` is filled.
+struct fault_mailbox {
+  fault_record record;
+  std::uint64_t sequence = 0;
+};
+
+}  // namespace switchyard::layout

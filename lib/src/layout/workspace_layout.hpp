@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where everything in a workspace lies: one table of regions, from which offsets, sizes and the total follow.
+// Offsets depend on construction parameters only, never on a step's T or payloads (docs/workspace_layout.md).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "switchyard/spec/faults.hpp"
+
+namespace switchyard::layout {
+
+/// The quantities that region sizes are made of. Fixed at construction.
+struct extents {
+  std::uint64_t ep_size = 1;
+  std::uint64_t top_k = 1;
+  std::uint64_t max_tokens = 1;         ///< max_tokens_per_rank
+  std::uint64_t hidden_bytes = 0;       ///< capacity of a hidden_states row
+  std::uint64_t scale_bytes = 0;        ///< capacity of a hidden_states_scale row
+  std::uint64_t extra_bytes = 0;        ///< capacity of an extra row
+  std::uint64_t combine_row_bytes = 0;  ///< capacity of an expert output row
+
+  /// Ranks that one token can go to at most.
+  [[nodiscard]] constexpr std::uint64_t slots() const { return top_k < ep_size ? top_k : ep_size; }
+  /// 32-bit words of a bitmap over max_tokens.
+  [[nodiscard]] constexpr std::uint64_t bitmap_words() const { return (max_tokens + 31) / 32; }
+  /// Chunks that one phase may be cut into.
+  [[nodiscard]] constexpr std::uint64_t max_chunks() const { return max_tokens < 1024 ? max_tokens : 1024; }
+  [[nodiscard]] constexpr std::uint64_t header_words() const { return fixed_header_words + bitmap_words(); }
+  [[nodiscard]] constexpr std::uint64_t receive_rows() const { return ep_size * max_tokens; }
+
+  static constexpr std::uint64_t fixed_header_words = 16;
+};
+
+enum class region : std::uint8_t {
+  round_state,
+  notice,
+  headers,
+  dispatch_flags,
+  combine_flags,
+  chunk_counts,
+  sent_bitmaps,
+  routes,
+  recv_counts,
+  topk_ids,
+  topk_ids_inbox,
+  topk_weights,
+  hidden_states,
+  hidden_states_scale,
+  extra,
+  combine_rows,
+};
+inline constexpr std::size_t num_regions = 16;
+
+/// Who stores into a region while a phase runs.
+enum class writer : std::uint8_t { self, peers };
+
+struct region_spec {
+  region id;
+  std::string_view name;
+  std::string_view formula;  ///< bytes, in the words of `extents`
+  layout::writer writer;
+  /// Whether the region holds signals or state that must read 0 before the first step.
+  bool zeroed;
+  std::uint64_t (*bytes)(const extents&);
+};
+
+inline constexpr std::uint64_t line_bytes = 128;  ///< words that different blocks hammer lie on lines of their own
+
+inline constexpr std::array<region_spec, num_regions> region_table{{
+    {region::round_state, "round_state", "8 * 128", writer::self, true, [](const extents&) { return 8 * line_bytes; }},
+    {region::notice, "notice", "128", writer::peers, true, [](const extents&) { return line_bytes; }},
+    {region::headers, "headers", "2 phases * 2 parities * ep_size * header_words * 8", writer::peers, true,
+     [](const extents& e) { return 2 * 2 * e.ep_size * e.header_words() * 8; }},
+    {region::dispatch_flags, "dispatch_flags", "ep_size * max_chunks * 8", writer::peers, true,
+     [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
+    {region::combine_flags, "combine_flags", "ep_size * max_chunks * 8", writer::peers, true,
+     [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
+    {region::chunk_counts, "chunk_counts", "max_chunks * ep_size * 8", writer::self, true,
+     [](const extents& e) { return e.max_chunks() * e.ep_size * 8; }},
+    {region::sent_bitmaps, "sent_bitmaps", "ep_size * bitmap_words * 4", writer::self, false,
+     [](const extents& e) { return e.ep_size * e.bitmap_words() * 4; }},
+    {region::routes, "routes", "max_tokens * slots * 8", writer::self, false,
+     [](const extents& e) { return e.max_tokens * e.slots() * 8; }},
+    {region::recv_counts, "recv_counts", "ep_size * 4", writer::self, false,
+     [](const extents& e) { return e.ep_size * 4; }},
+    // Only this rank writes the view of the ids, so that a failed dispatch can clear it for good while a slow peer may
+    // still be storing rows into the inbox.
+    {region::topk_ids, "topk_ids", "receive_rows * top_k * 4", writer::self, false,
+     [](const extents& e) { return e.receive_rows() * e.top_k * 4; }},
+    {region::topk_ids_inbox, "topk_ids_inbox", "receive_rows * top_k * 4", writer::peers, false,
+     [](const extents& e) { return e.receive_rows() * e.top_k * 4; }},
+    {region::topk_weights, "topk_weights", "receive_rows * top_k * 4", writer::peers, false,
+     [](const extents& e) { return e.receive_rows() * e.top_k * 4; }},
+    {region::hidden_states, "hidden_states", "receive_rows * hidden_bytes", writer::peers, false,
+     [](const extents& e) { return e.receive_rows() * e.hidden_bytes; }},
+    {region::hidden_states_scale, "hidden_states_scale", "receive_rows * scale_bytes", writer::peers, false,
+     [](const extents& e) { return e.receive_rows() * e.scale_bytes; }},
+    {region::extra, "extra", "receive_rows * extra_bytes", writer::peers, false,
+     [](const extents& e) { return e.receive_rows() * e.extra_bytes; }},
+    {region::combine_rows, "combine_rows", "receive_rows * combine_row_bytes", writer::self, false,
+     [](const extents& e) { return e.receive_rows() * e.combine_row_bytes; }},
+}};
+
+inline constexpr std::uint64_t region_alignment = 256;  ///< every view starts on it, so any vector width may be used
+inline constexpr std::uint64_t guard_bytes = 256;       ///< after each region, never written
+
+/// Offsets and sizes of one workspace. Trivially copyable: kernels take it by value.
+struct workspace_layout {
+  extents dims;
+  std::array<std::uint64_t, num_regions> offsets{};
+  std::array<std::uint64_t, num_regions> sizes{};
+  std::uint64_t total_bytes = 0;
+
+  [[nodiscard]] constexpr std::uint64_t offset_of(region id) const { return offsets[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] constexpr std::uint64_t size_of(region id) const { return sizes[static_cast<std::size_t>(id)]; }
+
+  /// First word of the header that `source` sends for `which` in steps of `parity`.
+  [[nodiscard]] constexpr std::uint64_t header_offset(phase which, std::uint64_t parity, std::uint64_t source) const {
+    const auto slot = (static_cast<std::uint64_t>(which) * 2 + parity) * dims.ep_size + source;
+    return offset_of(region::headers) + slot * dims.header_words() * 8;
+  }
+  /// The flag of chunk `chunk` of the rows that rank `owner` writes (dispatch) or offers (combine).
+  [[nodiscard]] constexpr std::uint64_t flag_offset(phase which, std::uint64_t owner, std::uint64_t chunk) const {
+    const auto base = offset_of(which == phase::dispatch ? region::dispatch_flags : region::combine_flags);
+    return base + (owner * dims.max_chunks() + chunk) * 8;
+  }
+};
+
+/// Lays out a workspace. Sizes are computed in 64 bits; the caller has checked that they cannot overflow.
+constexpr workspace_layout make_layout(const extents& dims) {
+  workspace_layout result;
+  result.dims = dims;
+  std::uint64_t end = 0;
+  for (const auto& spec : region_table) {
+    const auto index = static_cast<std::size_t>(spec.id);
+    result.offsets[index] = end;
+    result.sizes[index] = spec.bytes(dims);
+    end += result.sizes[index] + guard_bytes;
+    end = (end + region_alignment - 1) / region_alignment * region_alignment;
+  }
+  result.total_bytes = end;
+  return result;
+}
+
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < num_regions; ++i) {
+        if (region_table[i].id != static_cast<region>(i)) return false;
+      }
+      return true;
+    }(),
+    "the table is indexed by region");
+
+}  // namespace switchyard::layout

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "switchyard/one_sided_all_to_all.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "construction.hpp"
+#include "describe_fault.hpp"
+#include "fabric/fabric.hpp"
+#include "fabric/host/host_fabric.hpp"
+#include "rules.hpp"
+
+namespace switchyard {
+namespace {
+
+using layout::region;
+using protocol::header_word;
+
+std::shared_ptr<fabric> fabric_of(const bootstrap& boot) {
+  return boot.custom_fabric ? boot.custom_fabric : host::make_host_fabric();
+}
+
+void check_bootstrap(const bootstrap& boot) {
+  if (!boot.comm_backend) throw invalid_argument("bootstrap: comm_backend is null");
+  if (boot.comm_backend->size() != boot.ep_size) {
+    throw invalid_argument("bootstrap: ep_size is " + std::to_string(boot.ep_size) + ", must be comm_backend's size " +
+                           std::to_string(boot.comm_backend->size()));
+  }
+  if (boot.comm_backend->rank() != boot.rank) {
+    throw invalid_argument("bootstrap: rank is " + std::to_string(boot.rank) + ", must be comm_backend's rank " +
+                           std::to_string(boot.comm_backend->rank()));
+  }
+}
+
+/// The payloads in the order of the payload_set's bits, with their header words and regions.
+struct payload_slot {
+  payload dispatch_inputs::*input;
+  rows_view dispatch_result::*view;
+  header_word row_bytes_word;
+  region view_region;
+  region received_in;  ///< where peers store the rows
+};
+constexpr std::array<payload_slot, protocol::max_payloads> payload_slots{{
+    {&dispatch_inputs::hidden_states, &dispatch_result::hidden_states, header_word::hidden_states_row_bytes,
+     region::hidden_states, region::hidden_states},
+    {&dispatch_inputs::topk_ids, &dispatch_result::topk_ids, header_word::topk_ids_row_bytes, region::topk_ids,
+     region::topk_ids_inbox},
+    {&dispatch_inputs::topk_weights, &dispatch_result::topk_weights, header_word::topk_weights_row_bytes,
+     region::topk_weights, region::topk_weights},
+    {&dispatch_inputs::hidden_states_scale, &dispatch_result::hidden_states_scale,
+     header_word::hidden_states_scale_row_bytes, region::hidden_states_scale, region::hidden_states_scale},
+    {&dispatch_inputs::extra, &dispatch_result::extra, header_word::extra_row_bytes, region::extra, region::extra},
+}};
+
+}  // namespace
+
+class one_sided_all_to_all::impl {
+ public:
+  impl(const bootstrap& boot, const comm_params& params, const one_sided_config& config)
+      : params_(params), config_(config), rank_(boot.rank), ep_size_(boot.ep_size), fabric_(fabric_of(boot)) {
+    check_bootstrap(boot);
+    // The deadline of the meeting itself; a config that breaks its rule is reported by the meeting.
+    const auto warmup = std::max<std::chrono::nanoseconds>(effective_warmup(config), std::chrono::milliseconds(1));
+    group_terms terms{params, config, boot.ep_size, boot.kind, 0, boot.first_epoch};
+    agree_on_construction(*boot.comm_backend, terms, warmup, [&] {
+      check_group(params, config, boot.ep_size);
+      if (boot.first_epoch == 0) throw invalid_argument("bootstrap: first_epoch is 0, must not be");
+      if (const auto usable = fabric_->available(boot.device); !usable.available) throw unsupported(usable.reason);
+      workspace_request request;
+      request.rank = boot.rank;
+      request.ep_size = boot.ep_size;
+      request.layout = layout::make_layout(extents_of(params, config, boot.ep_size));
+      request.timeout_ns = static_cast<std::uint64_t>(config.timeout.count());
+      request.warmup_timeout_ns = static_cast<std::uint64_t>(warmup.count());
+      request.first_epoch = boot.first_epoch;
+      request.host_memory = boot.host_memory;
+      layout_ = request.layout;
+      workspace_ = fabric_->open(request);
+    });
+    workspace_->connect(*boot.comm_backend, warmup);
+  }
+
+  dispatch_result dispatch(const dispatch_inputs& inputs, const dispatch_options& options, stream_ref stream) {
+    check_usable(stream);
+    if (in_flight_) throw state_error("dispatch: the previous step's combine is due");
+    const auto tokens_per_rank = options.runtime_max_tokens_per_rank.value_or(params_.max_tokens_per_rank);
+    check_tokens_per_rank(tokens_per_rank, params_);
+    check_dispatch(inputs, tokens_per_rank, params_, config_);
+
+    tokens_per_rank_ = static_cast<std::uint64_t>(tokens_per_rank);
+    num_tokens_ = static_cast<std::uint64_t>(inputs.num_tokens);
+    plan_ = workspace_->plan(tokens_per_rank_, config_.max_blocks, stream);
+
+    protocol::dispatch_params launch;
+    launch.topk_ids = static_cast<const std::int32_t*>(inputs.topk_ids.data);
+    launch.num_experts = params_.num_experts;
+    launch.top_k = static_cast<std::int32_t>(params_.top_k);
+    launch.invalid_expert_id = params_.invalid_expert_id;
+    launch.num_tokens = num_tokens_;
+    launch.tokens_per_rank = tokens_per_rank_;
+    launch.chunk_tokens = plan_.chunk_tokens;
+
+    dispatch_result result;
+    result.tokens_per_rank = tokens_per_rank;
+    const auto* counts = workspace_->data() + layout_.offset_of(region::recv_counts);
+    result.recv_counts = {reinterpret_cast<const std::int32_t*>(counts), static_cast<std::size_t>(ep_size_)};
+
+    words_ = {};
+    std::uint32_t payload_set = 0;
+    for (std::size_t i = 0; i < payload_slots.size(); ++i) {
+      const auto& slot = payload_slots[i];
+      const auto& input = inputs.*slot.input;
+      if (!input.present) continue;
+      payload_set |= 1U << i;
+      protocol::set(words_, slot.row_bytes_word, static_cast<std::uint32_t>(input.row_bytes));
+      launch.payloads[launch.num_payloads++] = {static_cast<const std::byte*>(input.data), input.row_bytes,
+                                                slot.received_in};
+      result.*slot.view = {workspace_->data() + layout_.offset_of(slot.view_region), input.row_bytes};
+    }
+    protocol::set(words_, header_word::payload_set, payload_set);
+    protocol::set(words_, header_word::runtime_max_tokens_per_rank, static_cast<std::uint32_t>(tokens_per_rank));
+    protocol::set(words_, header_word::transport, static_cast<std::uint32_t>(transport::fence));
+    protocol::set(words_, header_word::chunk_tokens, static_cast<std::uint32_t>(plan_.chunk_tokens));
+    protocol::set(words_, header_word::num_tokens, static_cast<std::uint32_t>(inputs.num_tokens));
+    launch.words = words_;
+
+    workspace_->launch(launch, plan_, stream);
+    in_flight_ = true;
+    return result;
+  }
+
+  rows_view combine_input_buffer(dtype type) {
+    check_alive();
+    if (!in_flight_) throw state_error("combine_input_buffer: no step is in flight");
+    const auto row_bytes = static_cast<std::size_t>(params_.hidden_size) * itemsize(type);
+    if (row_bytes > layout_.dims.combine_row_bytes) {
+      throw invalid_argument("combine_input_buffer: rows of " + std::string(to_string(type)) + " have " +
+                             std::to_string(row_bytes) + " bytes, must be at most the workspace's " +
+                             std::to_string(layout_.dims.combine_row_bytes));
+    }
+    return {combine_rows(), row_bytes};
+  }
+
+  void combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream) {
+    check_usable(stream);
+    if (!in_flight_) throw state_error("combine: no dispatch is in flight");
+    check_combine(inputs, output, static_cast<std::int64_t>(num_tokens_), params_);
+    const auto* given = static_cast<const std::byte*>(inputs.expert_output);
+    const bool zero_copy = given == combine_rows();
+    const auto* begin = workspace_->data();
+    if (!zero_copy && !std::less<>{}(given, begin) && std::less<>{}(given, begin + layout_.total_bytes)) {
+      throw invalid_argument("expert_output lies in the workspace, but is not combine_input_buffer()");
+    }
+
+    protocol::combine_params launch;
+    launch.expert_output = zero_copy ? nullptr : given;
+    launch.output = static_cast<std::byte*>(output.data);
+    launch.type = inputs.dtype;
+    launch.elements = static_cast<std::uint64_t>(inputs.hidden_size);
+    launch.num_tokens = num_tokens_;
+    launch.tokens_per_rank = tokens_per_rank_;
+    launch.chunk_tokens = plan_.chunk_tokens;
+    launch.reduce_tokens = plan_.reduce_tokens;
+    launch.words = words_;
+    protocol::set(launch.words, header_word::combine_hidden_size, static_cast<std::uint32_t>(inputs.hidden_size));
+    protocol::set(launch.words, header_word::combine_dtype, static_cast<std::uint32_t>(inputs.dtype));
+
+    workspace_->launch(launch, plan_, stream);
+    in_flight_ = false;
+  }
+
+  [[nodiscard]] std::optional<fault_record> status() const { return workspace_ ? workspace_->fault() : std::nullopt; }
+
+  void abort(std::string_view reason) {
+    check_alive();
+    {
+      const std::lock_guard lock(reason_mutex_);
+      if (abort_reason_.empty()) abort_reason_ = reason;
+    }
+    workspace_->abort();
+  }
+
+  void destroy() noexcept { workspace_.reset(); }
+
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int ep_size() const noexcept { return ep_size_; }
+  [[nodiscard]] const comm_params& params() const noexcept { return params_; }
+  [[nodiscard]] std::byte* workspace_data() const noexcept { return workspace_ ? workspace_->data() : nullptr; }
+
+ private:
+  void check_alive() const {
+    if (!workspace_) throw state_error("the instance has been destroyed");
+  }
+
+  void check_usable(stream_ref stream) {
+    check_alive();
+    if (stream.kind() != fabric_->stream_kind()) throw invalid_argument("stream is of another fabric");
+    const auto fault = workspace_->fault();
+    if (!fault) return;
+    auto message = "the workspace is poisoned: " + describe(*fault);
+    const std::lock_guard lock(reason_mutex_);
+    if (fault->code == fault_code::aborted && !abort_reason_.empty()) message += " (" + abort_reason_ + ")";
+    throw peer_fault(message, *fault);
+  }
+
+  [[nodiscard]] std::byte* combine_rows() const { return workspace_->data() + layout_.offset_of(region::combine_rows); }
+
+  comm_params params_;
+  one_sided_config config_;
+  int rank_;
+  int ep_size_;
+  std::shared_ptr<fabric> fabric_;
+  layout::workspace_layout layout_;
+  std::unique_ptr<fabric_workspace> workspace_;
+
+  bool in_flight_ = false;
+  std::uint64_t tokens_per_rank_ = 0;  // of the step in flight, and so on
+  std::uint64_t num_tokens_ = 0;
+  launch_plan plan_;
+  protocol::step_words words_{};
+
+  mutable std::mutex reason_mutex_;
+  std::string abort_reason_;
+};
+
+support one_sided_all_to_all::platform_support(fabric_kind kind, int device) {
+  switch (kind) {
+    case fabric_kind::host: return host::make_host_fabric()->available(device);
+  }
+  return {false, "unknown fabric"};
+}
+
+one_sided_all_to_all::one_sided_all_to_all(const bootstrap& boot, const comm_params& params,
+                                           const one_sided_config& config)
+    : impl_(std::make_unique<impl>(boot, params, config)) {}
+one_sided_all_to_all::~one_sided_all_to_all() = default;
+
+dispatch_result one_sided_all_to_all::dispatch(const dispatch_inputs& inputs, const dispatch_options& options,
+                                               stream_ref stream) {
+  return impl_->dispatch(inputs, options, stream);
+}
+rows_view one_sided_all_to_all::combine_input_buffer(dtype type) { return impl_->combine_input_buffer(type); }
+void one_sided_all_to_all::combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream) {
+  impl_->combine(inputs, output, stream);
+}
+std::optional<fault_record> one_sided_all_to_all::status() const { return impl_->status(); }
+void one_sided_all_to_all::abort(std::string_view reason) { impl_->abort(reason); }
+void one_sided_all_to_all::destroy() noexcept { impl_->destroy(); }
+int one_sided_all_to_all::rank() const noexcept { return impl_->rank(); }
+int one_sided_all_to_all::ep_size() const noexcept { return impl_->ep_size(); }
+const comm_params& one_sided_all_to_all::params() const noexcept { return impl_->params(); }
+std::byte* one_sided_all_to_all::workspace_data() const noexcept { return impl_->workspace_data(); }
+
+std::vector<workspace_region> workspace_regions(const comm_params& params, const one_sided_config& config,
+                                                int ep_size) {
+  check_group(params, config, ep_size);
+  const auto plan = layout::make_layout(extents_of(params, config, ep_size));
+  std::vector<workspace_region> regions;
+  for (const auto& spec : layout::region_table) {
+    regions.push_back({std::string(spec.name), plan.offset_of(spec.id), plan.size_of(spec.id)});
+  }
+  return regions;
+}
+
+std::size_t workspace_bytes(const comm_params& params, const one_sided_config& config, int ep_size) {
+  check_group(params, config, ep_size);
+  return layout::make_layout(extents_of(params, config, ep_size)).total_bytes;
+}
+
+}  // namespace switchyard

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the protocol asks of a machine: a block, a team of threads that runs one role at a time.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+#include "layout/round_state.hpp"
+#include "switchyard/spec/dtypes.hpp"
+
+namespace switchyard::protocol {
+
+enum class wait_status : std::uint8_t {
+  ready,
+  notice,   ///< a peer, or abort(), has told this rank of a fault
+  expired,  ///< the phase's deadline has passed
+  probed,   ///< the caller's probe asked to stop
+};
+
+/// What ends a wait besides its condition.
+struct wait_bounds {
+  const std::uint64_t* notice = nullptr;  ///< this rank's notice word
+  std::uint32_t incarnation = 0;          ///< tag of a notice that counts
+  std::uint64_t deadline_ns = 0;          ///< on the clock of now_ns()
+};
+
+/// The operations of a block. All threads of the team call each one with the same arguments, unless marked [thread];
+/// results marked [team] are equal on all threads. Memory orders, in the words of C++:
+///
+/// | operation      | order                                                                                        |
+/// | -------------- | -------------------------------------------------------------------------------------------- |
+/// | put            | ordinary stores to a peer, visible to it once it has seen a later publish of this block        |
+/// | publish        | release at system scope over everything the team did before; stores the words                  |
+/// | wait_all       | returns ready only when every condition held; acquire at system scope, pairs with publish      |
+/// | post [thread]  | one 64-bit store that is valid by its own tag. It hands over the team's earlier *reads* (what  |
+/// |                | the stream read before may be overwritten by whoever sees it), never earlier writes            |
+/// | poll [thread]  | one 64-bit load that pairs with post; no order over rows until wait_all has returned           |
+/// | store, load    | device scope: store releases, load acquires, among the blocks of one launch                    |
+/// | take_ticket    | relaxed; arrive: acquire and release, so the last to arrive sees what all others did           |
+template <class B>
+concept block = requires(B b, std::byte* bytes, const std::byte* source, std::uint64_t* word, std::uint32_t* word32,
+                         std::int32_t* ints, std::uint64_t u64, std::uint32_t u32, const std::byte* const* rows,
+                         layout::fault_mailbox* mailbox, const fault_record& record, wait_bounds bounds) {
+  { b.thread_index() } -> std::convertible_to<std::uint32_t>;
+  { b.num_threads() } -> std::convertible_to<std::uint32_t>;
+  b.sync();
+  // Scratch of the team for the current role: at least `u64` 32-bit words, contents undefined.
+  { b.scratch(u64) } -> std::same_as<std::uint32_t*>;
+  b.scratch_or(word32, u32);  // [thread] atomic within the team
+  { b.now_ns() } -> std::same_as<std::uint64_t>;
+
+  // Words of this rank's own round state and tables.
+  { b.take_ticket(word32) } -> std::same_as<std::uint32_t>;     // [team] fetch and increment
+  { b.arrive(word32) } -> std::same_as<std::uint32_t>;          // [team] fetch and increment
+  { b.elect(word32) } -> std::same_as<bool>;                    // [thread] 0 -> 1, true for one caller
+  { b.first_entry(word, u64) } -> std::same_as<std::uint64_t>;  // [team] 0 -> u64; the value that stands
+  { b.load_u32(word32) } -> std::same_as<std::uint32_t>;        // [thread]
+  b.store_u32(word32, u32);                                     // [thread]
+  b.store_u64(word, u64);                                       // [thread]
+  b.fill_i32(ints, std::int32_t{}, u64);                        // ordinary stores, this rank's memory
+  b.fill_nan(bytes, u64, dtype{});                              // canonical NaN into u64 elements
+  b.copy_local(bytes, source, u64);                             // ordinary copy, this rank's memory
+  b.record(mailbox, record);                                    // [thread] host-visible, then its sequence
+
+  // What crosses to peers.
+  b.put(bytes, source, u64);
+  b.post(word, u64);                                // [thread]
+  { b.poll(word) } -> std::same_as<std::uint64_t>;  // [thread]
+  b.publish(
+      u64, [](std::uint64_t) -> std::uint64_t* { return nullptr; }, u64);
+  {
+    b.wait_all(
+        u64, [](std::uint64_t) { return true; }, bounds, [] { return false; })
+    } -> std::same_as<wait_status>;
+  // Calls body(i) for i in [0, u64), each index by one team or part of it; put inside belongs to that part.
+  b.for_each_row(u64, [](std::uint64_t) {});
+  // out = sum of `u32` rows in order, as DESIGN's combine contract; rows may lie at peers.
+  b.reduce_rows(bytes, rows, u32, u64, dtype{});
+};
+
+}  // namespace switchyard::protocol

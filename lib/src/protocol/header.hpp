@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The header that every rank sends to every active peer in each phase: 64-bit words, each valid on its own when its tag
+// is the expected epoch (docs/protocol.md).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "layout/workspace_layout.hpp"
+#include "switchyard/spec/faults.hpp"
+
+namespace switchyard::protocol {
+
+inline constexpr std::size_t fixed_header_words = layout::extents::fixed_header_words;
+
+/// Positions of the fixed words; the routed bitmap (32 tokens a word) follows them.
+enum class header_word : std::uint8_t {
+  digest,     ///< of every must-match word and the incarnation
+  row_count,  ///< rows for the receiver
+  runtime_max_tokens_per_rank,
+  payload_set,
+  hidden_states_row_bytes,
+  topk_ids_row_bytes,
+  topk_weights_row_bytes,
+  hidden_states_scale_row_bytes,
+  extra_row_bytes,
+  transport,
+  chunk_tokens,
+  combine_hidden_size,
+  combine_dtype,
+  incarnation,
+  num_tokens,  ///< n of the sender: told, not compared
+  reserved,
+};
+static_assert(static_cast<std::size_t>(header_word::reserved) + 1 == fixed_header_words);
+
+inline constexpr std::uint64_t bitmap_word = fixed_header_words;  ///< index of the bitmap's first word
+
+/// Words on which all ranks must agree, in the order in which a disagreement is named.
+struct must_match {
+  header_word word;
+  step_field field;
+};
+inline constexpr std::array<must_match, 12> must_match_words{{
+    {header_word::incarnation, step_field::incarnation},
+    {header_word::transport, step_field::transport},
+    {header_word::runtime_max_tokens_per_rank, step_field::runtime_max_tokens_per_rank},
+    {header_word::payload_set, step_field::payload_set},
+    {header_word::hidden_states_row_bytes, step_field::hidden_states_row_bytes},
+    {header_word::topk_ids_row_bytes, step_field::topk_ids_row_bytes},
+    {header_word::topk_weights_row_bytes, step_field::topk_weights_row_bytes},
+    {header_word::hidden_states_scale_row_bytes, step_field::hidden_states_scale_row_bytes},
+    {header_word::extra_row_bytes, step_field::extra_row_bytes},
+    {header_word::chunk_tokens, step_field::chunk_tokens},
+    {header_word::combine_hidden_size, step_field::combine_hidden_size},
+    {header_word::combine_dtype, step_field::combine_dtype},
+}};
+
+/// The fixed words of this rank's header but for digest, row_count and incarnation, which the blocks fill in: the first
+/// follows from the others, the second from the routing, the third from the workspace.
+using step_words = std::array<std::uint32_t, fixed_header_words>;
+
+constexpr std::uint32_t get(const step_words& words, header_word which) {
+  return words[static_cast<std::size_t>(which)];
+}
+constexpr void set(step_words& words, header_word which, std::uint32_t value) {
+  words[static_cast<std::size_t>(which)] = value;
+}
+
+/// FNV-1a over the must-match words, finished so that single-bit differences spread. A collision is not silent for
+/// long: the combine's echo of the bitmap and the row counts are checked apart from the digest.
+constexpr std::uint32_t digest_of(const step_words& words) {
+  std::uint32_t hash = 2166136261U;
+  for (const auto& entry : must_match_words) {
+    const auto value = get(words, entry.word);
+    for (unsigned shift = 0; shift < 32; shift += 8) hash = (hash ^ ((value >> shift) & 0xFFU)) * 16777619U;
+  }
+  hash ^= hash >> 16;
+  hash *= 0x7FEB352DU;
+  hash ^= hash >> 15;
+  return hash;
+}
+
+/// A fault notice: what a rank that leaves tells its peers, in one tagged word (tag: the incarnation).
+struct notice {
+  fault_code code = fault_code::none;
+  phase where = phase::dispatch;
+  step_field field = step_field::none;
+  std::uint8_t origin = 0;  ///< the rank that saw the fault
+  std::int32_t rank = -1;   ///< the rank it names, or -1
+};
+
+constexpr std::uint32_t encode(const notice& what) {
+  const auto named = what.rank >= 0 ? 1U << 8 | static_cast<std::uint32_t>(what.rank) : 0U;
+  return static_cast<std::uint32_t>(what.code) | static_cast<std::uint32_t>(what.where) << 4 |
+         static_cast<std::uint32_t>(what.field) << 5 | static_cast<std::uint32_t>(what.origin) << 10 | named << 18;
+}
+
+constexpr notice decode(std::uint32_t data) {
+  notice what;
+  what.code = static_cast<fault_code>(data & 0xFU);
+  what.where = static_cast<phase>(data >> 4 & 1U);
+  what.field = static_cast<step_field>(data >> 5 & 0x1FU);
+  what.origin = static_cast<std::uint8_t>(data >> 10 & 0xFFU);
+  const auto named = data >> 18;
+  what.rank = (named & 0x100U) != 0 ? static_cast<std::int32_t>(named & 0xFFU) : -1;
+  return what;
+}
+
+}  // namespace switchyard::protocol

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The class end to end on hand-checked exchanges. Breadth is the harness's matter.
+#include "switchyard/one_sided_all_to_all.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "support/host_group.hpp"
+
+namespace switchyard {
+namespace {
+
+using test::group_options;
+using test::host_group;
+using test::on_every_rank;
+using test::token_batch;
+
+group_options small_group(int ep_size = 2) {
+  group_options options;
+  options.ep_size = ep_size;
+  options.params = {.num_experts = 4, .top_k = 2, .max_tokens_per_rank = 40, .hidden_size = 8};
+  options.config.timeout = std::chrono::seconds(20);
+  return options;
+}
+
+std::vector<std::int32_t> received_ids(const dispatch_result& received, std::size_t row) {
+  std::vector<std::int32_t> ids(received.topk_ids.row_bytes / 4);
+  std::memcpy(ids.data(), received.topk_ids.data + row * received.topk_ids.row_bytes, received.topk_ids.row_bytes);
+  return ids;
+}
+
+std::uint16_t received_value(const dispatch_result& received, std::size_t row, std::size_t element) {
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, received.hidden_states.data + row * received.hidden_states.row_bytes + element * 2, 2);
+  return bits;
+}
+
+// Experts 0, 1 belong to rank 0 and 2, 3 to rank 1.
+TEST(one_sided_all_to_all, rows_arrive_packed_in_source_order) {
+  auto options = small_group();
+  host_group group(options);
+  std::vector<token_batch> batches;
+  batches.emplace_back(0, options.params, std::vector<std::vector<std::int32_t>>{{0, 1}, {2, 0}, {3, -1}, {-1, 99}});
+  batches.emplace_back(1, options.params, std::vector<std::vector<std::int32_t>>{{2, 3}, {1, 1}});
+  on_every_rank(2, [&](int rank) {
+    auto& batch = batches[static_cast<std::size_t>(rank)];
+    auto& instance = group.instance(rank);
+    auto& stream = group.stream(rank);
+    const auto received = instance.dispatch(batch.inputs(), {.runtime_max_tokens_per_rank = 5}, stream);
+    stream.synchronize();
+    EXPECT_FALSE(instance.status()) << "rank " << rank;
+    EXPECT_EQ(received.tokens_per_rank, 5);
+    const std::vector<std::int32_t> padding{-1, -1};
+    if (rank == 0) {
+      EXPECT_EQ(std::vector(received.recv_counts.begin(), received.recv_counts.end()), (std::vector{2, 1}));
+      EXPECT_EQ(received_ids(received, 0), (std::vector{0, 1}));
+      EXPECT_EQ(received_ids(received, 1), (std::vector{2, 0}));
+      EXPECT_EQ(received_ids(received, 2), padding);
+      EXPECT_EQ(received_ids(received, 5), (std::vector{1, 1}));
+      EXPECT_EQ(received_ids(received, 6), padding);
+      EXPECT_EQ(received_value(received, 1, 1), token_batch::value(0, 1, 1));
+      EXPECT_EQ(received_value(received, 5, 0), token_batch::value(1, 1, 0));
+    } else {
+      EXPECT_EQ(std::vector(received.recv_counts.begin(), received.recv_counts.end()), (std::vector{2, 1}));
+      EXPECT_EQ(received_ids(received, 0), (std::vector{2, 0}));
+      EXPECT_EQ(received_ids(received, 1), (std::vector{3, -1}));
+      EXPECT_EQ(received_ids(received, 5), (std::vector{2, 3}));
+      EXPECT_EQ(received_value(received, 1, 3), token_batch::value(0, 2, 3));
+    }
+    instance.combine(test::identity_experts(instance, received, stream), batch.output(), stream);
+    stream.synchronize();
+    EXPECT_FALSE(instance.status()) << "rank " << rank;
+  });
+  // Identity experts: a token comes back times the number of distinct ranks it went to.
+  const auto expect_row = [&](int rank, std::size_t token, float times) {
+    for (int h = 0; h < 8; ++h) {
+      const auto sent = token_batch::value(rank, static_cast<int>(token), h);
+      const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(sent) << 16) * times;
+      EXPECT_EQ(batches[static_cast<std::size_t>(rank)].output_row(token)[h], token_batch::bits_of(value))
+          << "rank " << rank << " token " << token << " element " << h;
+    }
+  };
+  expect_row(0, 0, 1);
+  expect_row(0, 1, 2);
+  expect_row(0, 2, 1);
+  expect_row(0, 3, 0);
+  expect_row(1, 0, 1);
+  expect_row(1, 1, 1);
+}
+
+TEST(one_sided_all_to_all, runs_across_the_epoch_wrap_with_empty_ranks) {
+  auto options = small_group(3);
+  options.first_epoch = std::numeric_limits<std::uint32_t>::max() - 4;
+  host_group group(options);
+  on_every_rank(3, [&](int rank) {
+    for (int step = 0; step < 12; ++step) {
+      const bool empty = (rank + step) % 3 == 0;
+      std::vector<std::vector<std::int32_t>> ids;
+      if (!empty) ids = {{0, 3}, {1, 2}};
+      token_batch batch(rank, options.params, ids);
+      const auto received =
+          group.instance(rank).dispatch(batch.inputs(), {.runtime_max_tokens_per_rank = 2 + step}, group.stream(rank));
+      group.instance(rank).combine(test::identity_experts(group.instance(rank), received, group.stream(rank)),
+                                   batch.output(), group.stream(rank));
+      group.stream(rank).synchronize();
+      ASSERT_FALSE(group.instance(rank).status()) << "rank " << rank << " step " << step;
+      if (empty) continue;
+      // Experts 0, 1 on rank 0; 2 on rank 1; 3 on rank 2: both tokens go to two ranks.
+      const auto sent = token_batch::value(rank, 1, 0);
+      const auto twice = std::bit_cast<float>(static_cast<std::uint32_t>(sent) << 16) * 2;
+      ASSERT_EQ(batch.output_row(1)[0], token_batch::bits_of(twice)) << "rank " << rank << " step " << step;
+    }
+  });
+}
+
+TEST(one_sided_all_to_all, zero_copy_and_copied_expert_output_agree) {
+  auto options = small_group();
+  host_group group(options);
+  on_every_rank(2, [&](int rank) {
+    for (const bool zero_copy : {true, false}) {
+      token_batch batch(rank, options.params, {{0, 2}, {3, 1}});
+      auto& instance = group.instance(rank);
+      auto& stream = group.stream(rank);
+      const auto received = instance.dispatch(batch.inputs(), {}, stream);
+      test::aligned_bytes own(2 * 40 * 16);
+      const auto buffer = instance.combine_input_buffer(dtype::bf16);
+      auto* experts = zero_copy ? buffer.data : own.as<std::byte>();
+      stream.enqueue([&] { std::memcpy(experts, received.hidden_states.data, 2 * 40 * 16); });
+      instance.combine({experts, 8, dtype::bf16}, batch.output(), stream);
+      stream.synchronize();
+      ASSERT_FALSE(instance.status());
+      const auto sent = token_batch::value(rank, 1, 0);
+      const auto twice = std::bit_cast<float>(static_cast<std::uint32_t>(sent) << 16) * 2;
+      EXPECT_EQ(batch.output_row(1)[0], token_batch::bits_of(twice)) << "zero_copy " << zero_copy;
+    }
+  });
+}
+
+TEST(one_sided_all_to_all, addresses_depend_only_on_layout) {
+  auto options = small_group(1);
+  host_group group(options);
+  std::vector<std::byte*> seen;
+  for (int step = 0; step < 3; ++step) {
+    token_batch batch(0, options.params, {{0, 2}});
+    const auto received = group.instance(0).dispatch(batch.inputs(), {}, group.stream(0));
+    seen.push_back(received.hidden_states.data);
+    seen.push_back(received.topk_ids.data);
+    seen.push_back(group.instance(0).combine_input_buffer(dtype::bf16).data);
+    group.instance(0).combine(test::identity_experts(group.instance(0), received, group.stream(0)), batch.output(),
+                              group.stream(0));
+    group.stream(0).synchronize();
+  }
+  for (std::size_t i = 3; i < seen.size(); ++i) EXPECT_EQ(seen[i], seen[i - 3]);
+}
+
+TEST(one_sided_all_to_all, calls_out_of_turn_are_refused) {
+  auto options = small_group(1);
+  host_group group(options);
+  auto& instance = group.instance(0);
+  auto& stream = group.stream(0);
+  token_batch batch(0, options.params, {{0, 2}});
+  EXPECT_THROW(instance.combine_input_buffer(dtype::bf16), state_error);
+  test::aligned_bytes rows(40 * 16);
+  EXPECT_THROW(instance.combine({rows.as<void>(), 8, dtype::bf16}, batch.output(), stream), state_error);
+  const auto received = instance.dispatch(batch.inputs(), {}, stream);
+  EXPECT_THROW(instance.dispatch(batch.inputs(), {}, stream), state_error);
+  EXPECT_THROW(instance.combine_input_buffer(dtype::fp32), invalid_argument);
+  EXPECT_THROW(instance.combine({received.hidden_states.data, 9, dtype::bf16}, batch.output(), stream),
+               invalid_argument);
+  EXPECT_THROW(
+      instance.combine({instance.combine_input_buffer(dtype::bf16).data + 16, 8, dtype::bf16}, batch.output(), stream),
+      invalid_argument);
+  instance.combine(test::identity_experts(instance, received, stream), batch.output(), stream);
+  stream.synchronize();
+  instance.destroy();
+  instance.destroy();
+  EXPECT_THROW(instance.dispatch(batch.inputs(), {}, stream), state_error);
+  EXPECT_THROW(instance.abort("late"), state_error);
+  EXPECT_FALSE(instance.status());
+  EXPECT_EQ(instance.workspace_data(), nullptr);
+}
+
+}  // namespace
+}  // namespace switchyard
