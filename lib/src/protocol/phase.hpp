@@ -192,10 +192,11 @@ void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, S
     if (failed) {
       block.store_u32(&round.poison, 1);
     } else {
-      round.epoch = layout::next_epoch(frame.epoch);
-      round.phase_due = static_cast<std::uint32_t>(frame.which == phase::dispatch ? phase::combine : phase::dispatch);
-      if (frame.which == phase::combine) round.step_index += 1;
-      if (round.warm_phases_left > 0) round.warm_phases_left -= 1;
+      const auto next = frame.which == phase::dispatch ? phase::combine : phase::dispatch;
+      block.store_u32(&round.epoch, layout::next_epoch(frame.epoch));
+      block.store_u32(&round.phase_due, static_cast<std::uint32_t>(next));
+      if (next == phase::dispatch) block.store_u64(&round.step_index, round.step_index + 1);
+      if (round.warm_phases_left > 0) block.store_u32(&round.warm_phases_left, round.warm_phases_left - 1);
     }
     block.store_u32(&round.next_ticket, 0);
     block.store_u32(&round.blocks_done, 0);

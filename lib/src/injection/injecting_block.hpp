@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block that changes one named operation of the block it wraps, so that faults are injected without a hook in the
+// protocol.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "injection/mutation.hpp"
+#include "protocol/block.hpp"
+#include "protocol/params.hpp"
+
+namespace switchyard::injection {
+
+template <class Block>
+class injecting_block {
+ public:
+  injecting_block(Block& inner, injector& plan, const protocol::workspace_handle& ws)
+      : inner_(inner), plan_(plan), ws_(ws) {}
+  ~injecting_block() { flush_deferred(); }
+  injecting_block(const injecting_block&) = delete;
+  injecting_block& operator=(const injecting_block&) = delete;
+
+  std::uint32_t thread_index() { return inner_.thread_index(); }
+  std::uint32_t num_threads() { return inner_.num_threads(); }
+  void sync() { inner_.sync(); }
+  std::uint32_t* scratch(std::uint64_t words) { return inner_.scratch(words); }
+  void scratch_or(std::uint32_t* word, std::uint32_t bits) { inner_.scratch_or(word, bits); }
+  std::uint64_t now_ns() { return inner_.now_ns(); }
+  std::uint32_t arrive(std::uint32_t* word) { return inner_.arrive(word); }
+  bool elect(std::uint32_t* word) { return inner_.elect(word); }
+  std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) { return inner_.first_entry(word, now); }
+  std::uint32_t load_u32(std::uint32_t* word) { return inner_.load_u32(word); }
+  void record(layout::fault_mailbox* mailbox, const fault_record& what) { inner_.record(mailbox, what); }
+  template <class Body>
+  void for_each_row(std::uint64_t count, Body body) {
+    inner_.for_each_row(count, body);
+  }
+
+  std::uint32_t take_ticket(std::uint32_t* word) {
+    if (held_ticket_) return *std::exchange(held_ticket_, std::nullopt);
+    const auto ticket = inner_.take_ticket(word);
+    if (!hits(operation::take_ticket, word) || !is(effect::reorder)) return ticket;
+    held_ticket_ = ticket;
+    return inner_.take_ticket(word);
+  }
+
+  void store_u32(std::uint32_t* word, std::uint32_t value) {
+    if (hits(operation::store, word) && dropped()) return;
+    inner_.store_u32(word, value);
+  }
+  void store_u64(std::uint64_t* word, std::uint64_t value) {
+    if (hits(operation::store, word) && dropped()) return;
+    inner_.store_u64(word, value);
+  }
+  void fill_i32(std::int32_t* words, std::int32_t value, std::uint64_t count) {
+    if (hits(operation::fill_i32, words) && dropped()) return;
+    inner_.fill_i32(words, value, count);
+  }
+  void fill_nan(std::byte* out, std::uint64_t elements, dtype type) {
+    if (hits(operation::fill_nan, out) && dropped()) return;
+    inner_.fill_nan(out, elements, type);
+  }
+  void copy_local(std::byte* out, const std::byte* in, std::uint64_t bytes) {
+    if (hits(operation::copy_local, out) && dropped()) return;
+    inner_.copy_local(out, in, bytes);
+  }
+
+  void put(std::byte* out, const std::byte* in, std::uint64_t bytes) {
+    if (!hits(operation::put, out)) return inner_.put(out, in, bytes);
+    if (dropped()) return;
+    const auto amount = plan_.plan().amount;
+    if (is(effect::defer)) return deferred_.push_back({out, in, bytes});
+    if (is(effect::shift)) out += amount * bytes;
+    if (is(effect::shorten)) bytes -= std::min(amount, bytes);
+    if (is(effect::lengthen)) bytes += amount;
+    if (is(effect::redirect)) out = redirected(out);
+    inner_.put(out, in, bytes);
+  }
+
+  void post(std::uint64_t* word, std::uint64_t value) {
+    if (!hits(operation::post, word)) return inner_.post(word, value);
+    if (dropped()) return;
+    const auto amount = plan_.plan().amount;
+    if (is(effect::retag)) value = retagged(value);
+    if (is(effect::corrupt)) value ^= amount & 0xFFFFFFFFU;
+    if (is(effect::next_slot)) word += amount / sizeof(*word);
+    if (is(effect::redirect)) word = redirected(word);
+    inner_.post(word, value);
+  }
+
+  std::uint64_t poll(const std::uint64_t* word) {
+    auto value = inner_.poll(word);
+    if (!hits(operation::poll, word)) return value;
+    if (is(effect::retag)) value = layout::tagged(layout::data_of(value), ws_.round().epoch);
+    if (is(effect::corrupt)) value ^= plan_.plan().amount & 0xFFFFFFFFU;
+    return value;
+  }
+
+  template <class WordAt>
+  void publish(std::uint64_t count, WordAt word_at, std::uint64_t value) {
+    const auto changed = [&](std::uint64_t i) -> std::uint64_t* {
+      auto* word = word_at(i);
+      if (word == nullptr || !hits(operation::publish, word)) return word;
+      if (dropped()) return nullptr;
+      if (is(effect::redirect)) return redirected(word);
+      if (!is(effect::retag)) return word;
+      inner_.post(word, retagged(value));
+      return nullptr;
+    };
+    inner_.publish(count, changed, value);
+    flush_deferred();
+  }
+
+  template <class Ready, class Probe>
+  protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds, Probe probe) {
+    // A wait has no target of its own; only rank and count select it.
+    if (hits(operation::wait_all, bounds.notice) && dropped()) return protocol::wait_status::ready;
+    return inner_.wait_all(count, ready, bounds, probe);
+  }
+
+  void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
+                   dtype type) {
+    if (num_rows < 2 || !hits(operation::reduce_rows, rows[0])) {
+      return inner_.reduce_rows(out, rows, num_rows, elements, type);
+    }
+    std::vector<const std::byte*> changed(rows, rows + num_rows);
+    if (is(effect::reorder)) std::reverse(changed.begin(), changed.end());
+    if (is(effect::drop)) changed.pop_back();
+    if (is(effect::round_each)) return round_each(out, changed, elements, type);
+    inner_.reduce_rows(out, changed.data(), static_cast<std::uint32_t>(changed.size()), elements, type);
+  }
+
+ private:
+  struct held_put {
+    std::byte* out;
+    const std::byte* in;
+    std::uint64_t bytes;
+  };
+
+  [[nodiscard]] bool is(effect what) const { return plan_.plan().what == what; }
+
+  /// Drops for an effect of that name; sleeps for a delay and lets the operation go on.
+  [[nodiscard]] bool dropped() const {
+    if (is(effect::delay)) pause();
+    return is(effect::drop);
+  }
+
+  void pause() const { std::this_thread::sleep_for(std::chrono::microseconds(plan_.plan().amount)); }
+
+  [[nodiscard]] std::uint64_t retagged(std::uint64_t value) const {
+    return layout::tagged(layout::data_of(value),
+                          layout::tag_of(value) + static_cast<std::uint32_t>(plan_.plan().amount));
+  }
+
+  /// The rank whose workspace holds `address`, or -1.
+  [[nodiscard]] std::int32_t holder(const std::byte* address) const {
+    for (std::int32_t rank = 0; rank < ws_.ep_size; ++rank) {
+      if (address >= ws_.peers[rank] && address < ws_.peers[rank] + ws_.layout.total_bytes) return rank;
+    }
+    return -1;
+  }
+
+  template <class Target>
+  [[nodiscard]] Target* redirected(Target* target) const {
+    auto* address = reinterpret_cast<std::byte*>(target);
+    const auto from = holder(address);
+    const auto to = static_cast<std::int32_t>((static_cast<std::uint64_t>(from) + plan_.plan().amount) %
+                                              static_cast<std::uint64_t>(ws_.ep_size));
+    return reinterpret_cast<Target*>(ws_.peers[to] + (address - ws_.peers[from]));
+  }
+
+  template <class Target>
+  bool hits(operation op, const Target* target) {
+    const auto& plan = plan_.plan();
+    if (op != plan.op || (plan.rank && *plan.rank != ws_.rank)) return false;
+    const auto* address = reinterpret_cast<const std::byte*>(target);
+    const auto peer = holder(address);
+    if ((plan.peer && *plan.peer != peer) || (plan.to_self && peer != ws_.rank)) return false;
+    if (plan.region) {
+      if (peer < 0) return false;
+      const auto at = static_cast<std::uint64_t>(address - ws_.peers[peer]);
+      const auto first = ws_.layout.offset_of(*plan.region);
+      if (at < first || at >= first + ws_.layout.size_of(*plan.region)) return false;
+      if (plan.offset && *plan.offset != at - first) return false;
+    }
+    return plan_.take();
+  }
+
+  void flush_deferred() {
+    if (deferred_.empty()) return;
+    pause();
+    for (const auto& held : deferred_) inner_.put(held.out, held.in, held.bytes);
+    deferred_.clear();
+  }
+
+  void round_each(std::byte* out, const std::vector<const std::byte*>& rows, std::uint64_t elements, dtype type) {
+    std::vector<std::byte> sum(rows[0], rows[0] + elements * itemsize(type));
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      const std::byte* pair[2] = {sum.data(), rows[i]};
+      inner_.reduce_rows(out, pair, 2, elements, type);
+      std::copy(out, out + sum.size(), sum.begin());
+    }
+  }
+
+  Block& inner_;
+  injector& plan_;
+  const protocol::workspace_handle& ws_;
+  std::optional<std::uint32_t> held_ticket_;
+  std::vector<held_put> deferred_;
+};
+
+}  // namespace switchyard::injection

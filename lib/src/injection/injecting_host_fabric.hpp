@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host fabric with one mutation of the protocol.
+#pragma once
+
+#include <memory>
+
+#include "fabric/host/host_fabric.hpp"
+#include "injection/injecting_block.hpp"
+#include "protocol/fence_combine.hpp"
+#include "protocol/fence_dispatch.hpp"
+
+namespace switchyard::injection {
+
+/// A host fabric whose blocks deviate as `plan` says; the injector counts over all ranks that share it.
+inline std::shared_ptr<fabric> make_injecting_host_fabric(std::shared_ptr<injector> plan) {
+  return host::make_host_fabric({[plan](host::host_block& block, const protocol::dispatch_params& params) {
+                                   injecting_block<host::host_block> injecting(block, *plan, params.ws);
+                                   protocol::fence_dispatch(injecting, params);
+                                 },
+                                 [plan](host::host_block& block, const protocol::combine_params& params) {
+                                   injecting_block<host::host_block> injecting(block, *plan, params.ws);
+                                   protocol::fence_combine(injecting, params);
+                                 }});
+}
+
+}  // namespace switchyard::injection

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A planned deviation from the protocol: which of a block's operations is changed, where, and how.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "layout/workspace_layout.hpp"
+
+namespace switchyard::injection {
+
+/// The operations of protocol::block that can be changed.
+enum class operation : std::uint8_t {
+  put,
+  post,
+  publish,
+  poll,
+  wait_all,
+  take_ticket,
+  store,  ///< store_u32 and store_u64
+  fill_i32,
+  fill_nan,
+  copy_local,
+  reduce_rows,
+};
+
+/// What is done instead. `amount` is that of the mutation.
+enum class effect : std::uint8_t {
+  drop,        ///< not at all (wait_all: returns at once; reduce_rows: the last row is left out)
+  delay,       ///< `amount` microseconds later than it should, in the caller's time
+  defer,       ///< put: after the block's next publish and `amount` microseconds more; as if the release were missing
+  shift,       ///< put: `amount` rows further
+  shorten,     ///< put: without the last `amount` bytes
+  lengthen,    ///< put: with `amount` bytes more than the row has
+  redirect,    ///< put, post, publish: at the rank `amount` places after the right one
+  retag,       ///< post, publish: `amount` added to the tag; poll: every tag reads as the epoch that is due
+  corrupt,     ///< post, poll: data xor `amount`
+  next_slot,   ///< post: `amount` bytes further in the region
+  reorder,     ///< take_ticket: pairs of tickets swapped; reduce_rows: rows in reverse
+  round_each,  ///< reduce_rows: the sum is rounded after every row
+};
+
+struct mutation {
+  operation op = operation::put;
+  effect what = effect::drop;
+  std::uint64_t amount = 0;
+  std::optional<layout::region> region;       ///< only where the operation's target lies in this region
+  std::optional<std::uint64_t> offset;        ///< only at this byte offset in the region
+  std::optional<std::int32_t> rank;           ///< only on this rank
+  std::optional<std::int32_t> peer;           ///< only where the target lies in this rank's workspace
+  bool to_self = false;                       ///< only where the target lies in the acting rank's own workspace
+  std::uint64_t skip_first = 0;               ///< leave the first matches alone
+  std::uint64_t at_most = ~std::uint64_t{0};  ///< then change this many
+};
+
+/// A mutation and how often it has come up; shared by the blocks of all ranks.
+class injector {
+ public:
+  explicit injector(const mutation& plan) : plan_(plan) {}
+
+  [[nodiscard]] const mutation& plan() const { return plan_; }
+  /// Counts a match; whether it is one to change.
+  bool take() {
+    const auto match = matches_.fetch_add(1, std::memory_order_relaxed);
+    return match >= plan_.skip_first && match - plan_.skip_first < plan_.at_most;
+  }
+  [[nodiscard]] std::uint64_t matches() const { return matches_.load(std::memory_order_relaxed); }
+
+ private:
+  mutation plan_;
+  std::atomic<std::uint64_t> matches_{0};
+};
+
+}  // namespace switchyard::injection
