@@ -59,7 +59,6 @@ TEST(fault, a_rank_that_never_comes_is_named_within_the_deadline) {
     const auto received = enqueue_step(group, rank, batch);
     group.stream(rank).synchronize();
     const auto took = clock::now() - start;
-    EXPECT_GE(took, timeout);
     EXPECT_LT(took, timeout + std::chrono::seconds(2));
     const auto fault = group.instance(rank).status();
     ASSERT_TRUE(fault);
@@ -69,7 +68,8 @@ TEST(fault, a_rank_that_never_comes_is_named_within_the_deadline) {
     EXPECT_TRUE(contains(fault->missing, 1));
     EXPECT_FALSE(contains(fault->missing, rank));
     EXPECT_EQ(fault->timeout_ns, static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout).count()));
-    if (fault->from_notice == 0) {
+    if (fault->from_notice == 0) {  // else the other rank began, and gave up, a little earlier
+      EXPECT_GE(took, timeout);
       EXPECT_GE(fault->waited_ns, fault->timeout_ns);
     }
     expect_cleared(received, 2);
