@@ -46,10 +46,10 @@ struct mutation {
   operation op = operation::put;
   effect what = effect::drop;
   std::uint64_t amount = 0;
-  std::optional<layout::region> region;       ///< only where the operation's target lies in this region
-  std::optional<std::uint64_t> offset;        ///< only at this byte offset in the region
-  std::optional<std::int32_t> rank;           ///< only on this rank
-  std::optional<std::int32_t> peer;           ///< only where the target lies in this rank's workspace
+  std::optional<layout::region> region = std::nullopt;  ///< only where the operation's target lies in this region
+  std::optional<std::uint64_t> offset = std::nullopt;   ///< only at this byte offset in the region
+  std::optional<std::int32_t> rank = std::nullopt;      ///< only on this rank
+  std::optional<std::int32_t> peer = std::nullopt;      ///< only where the target lies in this rank's workspace
   bool to_self = false;                       ///< only where the target lies in the acting rank's own workspace
   std::uint64_t skip_first = 0;               ///< leave the first matches alone
   std::uint64_t at_most = ~std::uint64_t{0};  ///< then change this many
