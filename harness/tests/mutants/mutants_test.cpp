@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every invariant of the protocol is broken on purpose, and the right verdict must come of it.
+//
+// Mutants that change nothing that a correct observer could see (equivalent), and why:
+// * Parity of header slots frozen (the step index never advances): with the fence transport a source that overwrites
+// the
+//   header of the previous step can do so only after it has all its rows, and what the receiver then still reads of it
+//   makes it publish flags whose epoch is past. See lib/docs/decisions/003-headers-flags-and-parity.md.
+// * Poison word never set after a fault: the elected-fault word and the notice, which every phase looks at as well, say
+//   the same; three locks, one of which suffices on the host.
+// * Header post turned relaxed: on the host fabric the publish and poll of the flags, and the collective end of the
+//   phase, order the same accesses wherever rows flow; where none flow there is nothing to order but the run-ahead,
+//   which x86 and the sanitizers see as the same store.
+// * Ticket order changed while every role has a thread of its own: roles are live in any order then. With one thread it
+//   is the mutant `wait_roles_before_send_roles` below.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "injection/injecting_host_fabric.hpp"
+#include "switchyard/harness/run_case.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+using injection::effect;
+using injection::mutation;
+using injection::operation;
+using layout::region;
+
+constexpr std::uint64_t previous_tag = 0xFFFFFFFF;  // added to a tag: one less
+
+/// How the case must end.
+struct killed_by {
+  std::set<verdict> verdicts;   ///< at least one finding has one of these; empty: a fault is due instead
+  std::set<fault_code> faults;  ///< every recorded fault has one of these codes
+};
+
+struct mutant {
+  std::string name;
+  mutation plan;
+  killed_by expected;
+  void (*shape)(case_spec&) = [](case_spec&) {};
+};
+
+case_spec base_case() {
+  case_spec spec;
+  spec.suite = "mutants";
+  spec.name = "base";
+  spec.id = "mutants/base";
+  spec.ep_size = 3;
+  spec.params = {.num_experts = 9, .top_k = 3, .max_tokens_per_rank = 40, .hidden_size = 64};
+  spec.num_tokens = 33;  // leaves padding, and a bitmap word that is not full
+  spec.runtime_max_tokens = 40;
+  spec.invalid_percent = 10;
+  spec.steps = 5;
+  spec.blocks = 2;
+  spec.workers = 2;
+  spec.timeout = std::chrono::milliseconds(400);
+  return spec;
+}
+
+void one_thread(case_spec& spec) {
+  spec.blocks = 1;
+  spec.workers = 1;
+}
+void late_ranks(case_spec& spec) {
+  spec.late.at_most = std::chrono::milliseconds(5);
+  spec.steps = 12;
+}
+void long_rows(case_spec& spec) {
+  late_ranks(spec);
+  spec.params.hidden_size = 16384;
+}
+void copied_output(case_spec& spec) {
+  spec.variation = step_variation::vary;  // zero-copy on and off
+  spec.steps = 12;
+}
+void rank_2_skips_dispatch(case_spec& spec) {
+  spec.absent = absence{.rank = 2, .step = 0, .phase = phase::dispatch};
+  spec.expected_fault = fault_code::timeout;
+}
+void rank_2_skips_combine(case_spec& spec) {
+  spec.absent = absence{.rank = 2, .step = 0, .phase = phase::combine};
+  spec.expected_fault = fault_code::timeout;
+}
+
+/// Byte offset in the headers region of a word of the header that `source` sends for `which` with parity 0.
+std::uint64_t header_byte(phase which, std::uint64_t source, std::uint64_t word) {
+  constexpr std::uint64_t words = 16 + 2;  // of a capacity of 40 tokens
+  constexpr std::uint64_t ranks = 3;
+  return ((static_cast<std::uint64_t>(which) * 2 * ranks + source) * words + word) * 8;
+}
+
+std::vector<mutant> all_mutants() {
+  const std::set<verdict> gone{verdict::loss, verdict::stale};
+  const auto seen = [](std::set<verdict> v) { return killed_by{std::move(v), {}}; };
+  const auto fault = [](std::set<fault_code> f) { return killed_by{{}, std::move(f)}; };
+  return {
+      // Rows: every row is put once, whole, to its place at its rank, and is there before its flag (invariant 2).
+      {"lost_row",
+       {.op = operation::put,
+        .what = effect::drop,
+        .region = region::hidden_states,
+        .rank = 0,
+        .peer = 1,
+        .at_most = 1},
+       seen(gone)},
+      {"lost_self_copy",
+       {.op = operation::put, .what = effect::drop, .region = region::hidden_states, .to_self = true},
+       seen(gone)},
+      {"lost_ids",
+       {.op = operation::put, .what = effect::drop, .region = region::topk_ids_inbox, .rank = 1},
+       seen({verdict::loss, verdict::stale, verdict::corruption})},
+      {"lost_weights",
+       {.op = operation::put, .what = effect::drop, .region = region::topk_weights, .rank = 1},
+       seen(gone)},
+      {"row_off_by_one",
+       {.op = operation::put, .what = effect::shift, .amount = 1, .region = region::hidden_states},
+       seen({verdict::misplacement})},
+      {"swapped_peers",
+       {.op = operation::put, .what = effect::redirect, .amount = 1, .region = region::hidden_states},
+       seen({verdict::misplacement})},
+      {"row_without_last_byte",
+       {.op = operation::put, .what = effect::shorten, .amount = 1, .region = region::hidden_states},
+       seen({verdict::corruption})},
+      {"row_with_one_byte_more",
+       {.op = operation::put, .what = effect::lengthen, .amount = 1, .region = region::hidden_states},
+       seen({verdict::overrun})},
+      {"flag_before_data",
+       {.op = operation::put, .what = effect::defer, .amount = 3000, .region = region::hidden_states},
+       seen(gone)},
+      {"release_turned_relaxed",
+       {.op = operation::put, .what = effect::defer, .amount = 3000, .rank = 0, .peer = 1, .skip_first = 7},
+       seen(gone)},
+      // Flags: raised once each, at the right peer, with the epoch, and awaited (invariants 1, 6).
+      {"skipped_dispatch_flag",
+       {.op = operation::publish, .what = effect::drop, .region = region::dispatch_flags, .rank = 0, .at_most = 1},
+       fault({fault_code::timeout})},
+      {"skipped_combine_flag",
+       {.op = operation::publish, .what = effect::drop, .region = region::combine_flags, .rank = 0, .at_most = 1},
+       fault({fault_code::timeout})},
+      {"flag_at_another_peer",
+       {.op = operation::publish, .what = effect::redirect, .amount = 1, .region = region::dispatch_flags, .rank = 1},
+       fault({fault_code::timeout})},
+      {"flag_of_the_previous_epoch",
+       {.op = operation::publish, .what = effect::retag, .amount = previous_tag, .region = region::dispatch_flags},
+       fault({fault_code::timeout})},
+      {"stale_dispatch_flag_accepted",
+       {.op = operation::poll, .what = effect::retag, .region = region::dispatch_flags},
+       seen({verdict::loss, verdict::stale, verdict::corruption}),
+       long_rows},
+      {"stale_combine_flag_accepted",
+       {.op = operation::poll, .what = effect::retag, .region = region::combine_flags},
+       seen({verdict::wrong_sum}),
+       late_ranks},
+      {"nothing_is_awaited",
+       {.op = operation::wait_all, .what = effect::drop},
+       fault({fault_code::bad_header, fault_code::step_mismatch})},
+      // Headers: one per peer and phase, tagged, in its slot, true to the routing (invariants 1, 6).
+      {"lost_digest",
+       {.op = operation::post,
+        .what = effect::drop,
+        .region = region::headers,
+        .offset = header_byte(phase::dispatch, 0, 0),
+        .peer = 1},
+       fault({fault_code::timeout})},
+      {"lost_bitmap_word",
+       {.op = operation::post,
+        .what = effect::drop,
+        .region = region::headers,
+        .offset = header_byte(phase::dispatch, 0, 17),
+        .peer = 1},
+       fault({fault_code::timeout})},
+      {"header_of_the_previous_epoch",
+       {.op = operation::post, .what = effect::retag, .amount = previous_tag, .region = region::headers, .rank = 2},
+       fault({fault_code::timeout})},
+      {"header_in_the_slot_of_the_other_parity",
+       {.op = operation::post, .what = effect::next_slot, .amount = 3 * 18 * 8, .region = region::headers, .rank = 0},
+       fault({fault_code::timeout})},
+      {"dispatch_header_in_the_combine_slot",
+       {.op = operation::post,
+        .what = effect::next_slot,
+        .amount = 2 * 3 * 18 * 8,
+        .region = region::headers,
+        .rank = 0},
+       fault({fault_code::order_mismatch})},
+      {"stale_header_accepted",
+       {.op = operation::poll, .what = effect::retag, .region = region::headers},
+       fault({fault_code::bad_header, fault_code::step_mismatch}),
+       late_ranks},
+      {"digest_bit_flipped",
+       {.op = operation::post,
+        .what = effect::corrupt,
+        .amount = 4,
+        .region = region::headers,
+        .offset = header_byte(phase::dispatch, 0, 0),
+        .peer = 1},
+       fault({fault_code::bad_header})},
+      {"row_count_too_large",
+       {.op = operation::post,
+        .what = effect::corrupt,
+        .amount = 32,
+        .region = region::headers,
+        .offset = header_byte(phase::dispatch, 0, 1),
+        .peer = 1},
+       fault({fault_code::bad_header})},
+      {"routed_bit_flipped",
+       {.op = operation::post,
+        .what = effect::corrupt,
+        .amount = 1,
+        .region = region::headers,
+        .offset = header_byte(phase::dispatch, 0, 16),
+        .peer = 1},
+       fault({fault_code::bad_header})},
+      {"echoed_bit_flipped",
+       {.op = operation::post,
+        .what = effect::corrupt,
+        .amount = 1,
+        .region = region::headers,
+        .offset = header_byte(phase::combine, 0, 16),
+        .peer = 1},
+       fault({fault_code::step_mismatch})},
+      {"echoed_count_wrong",
+       {.op = operation::post,
+        .what = effect::corrupt,
+        .amount = 1,
+        .region = region::headers,
+        .offset = header_byte(phase::combine, 0, 1),
+        .peer = 1},
+       fault({fault_code::step_mismatch})},
+      // Round state: the epoch and the phase move on (invariant 1), roles come in ticket order (invariant 7).
+      {"frozen_epoch",
+       {.op = operation::store, .what = effect::drop, .region = region::round_state, .offset = 0},
+       {{verdict::wrong_count, verdict::stale, verdict::loss},
+        {fault_code::order_mismatch, fault_code::bad_header, fault_code::step_mismatch}},
+       late_ranks},
+      {"frozen_phase",
+       {.op = operation::store, .what = effect::drop, .region = region::round_state, .offset = 4, .rank = 1},
+       fault({fault_code::out_of_order})},
+      {"wait_roles_before_send_roles",
+       {.op = operation::take_ticket, .what = effect::reorder},
+       fault({fault_code::timeout}),
+       one_thread},
+      // Views: padding marked, counts told, ids moved out of the inbox; a failed phase leaves nothing usable.
+      {"padding_not_marked",
+       {.op = operation::fill_i32, .what = effect::drop, .region = region::topk_ids},
+       seen({verdict::bad_padding})},
+      {"counts_not_told",
+       {.op = operation::fill_i32, .what = effect::drop, .region = region::recv_counts},
+       seen({verdict::wrong_count})},
+      {"ids_left_in_the_inbox",
+       {.op = operation::copy_local, .what = effect::drop, .region = region::topk_ids},
+       seen({verdict::loss, verdict::stale, verdict::corruption})},
+      {"failed_dispatch_leaves_ids",
+       {.op = operation::fill_i32, .what = effect::drop, .region = region::topk_ids},
+       seen({verdict::wrong_fault}),
+       rank_2_skips_dispatch},
+      {"failed_dispatch_leaves_counts",
+       {.op = operation::fill_i32, .what = effect::drop, .region = region::recv_counts},
+       seen({verdict::wrong_fault}),
+       rank_2_skips_dispatch},
+      {"failed_combine_leaves_output",
+       {.op = operation::fill_nan, .what = effect::drop},
+       seen({verdict::wrong_fault}),
+       rank_2_skips_combine},
+      // The sum: all rows, in order, rounded once.
+      {"output_not_offered",
+       {.op = operation::copy_local, .what = effect::drop, .region = region::combine_rows},
+       seen({verdict::wrong_sum}),
+       copied_output},
+      {"sum_in_reverse", {.op = operation::reduce_rows, .what = effect::reorder}, seen({verdict::wrong_sum})},
+      {"sum_without_last_row", {.op = operation::reduce_rows, .what = effect::drop}, seen({verdict::wrong_sum})},
+      {"sum_rounded_after_each_row",
+       {.op = operation::reduce_rows, .what = effect::round_each},
+       seen({verdict::wrong_sum})},
+  };
+}
+
+std::string told(const case_result& result) {
+  std::ostringstream text;
+  text << to_string(result.status) << ": " << result.reason << '\n';
+  for (const auto& f : result.findings) text << "  " << describe(f) << '\n';
+  for (const auto& f : result.faults) text << "  rank " << f.rank << ": " << f.message << '\n';
+  return text.str();
+}
+
+case_result run(const mutant& one, const std::shared_ptr<injection::injector>& plan) {
+  auto spec = base_case();
+  one.shape(spec);
+  arena memory(required_bytes(spec));
+  run_options options;
+  options.warmup_timeout = spec.timeout;
+  options.make_fabric = [&](int) { return injection::make_injecting_host_fabric(plan); };
+  return run_case(spec, memory, options);
+}
+
+class mutants : public testing::TestWithParam<mutant> {};
+
+TEST_P(mutants, are_killed_with_the_right_verdict) {
+  const auto& one = GetParam();
+  const auto plan = std::make_shared<injection::injector>(one.plan);
+  const auto result = run(one, plan);
+  EXPECT_GT(plan->matches(), one.plan.skip_first) << "the mutation never came up";
+  ASSERT_NE(result.status, case_status::pass) << "survived";
+
+  const bool verdict_seen = std::any_of(result.findings.begin(), result.findings.end(),
+                                        [&](const finding& f) { return one.expected.verdicts.contains(f.verdict); });
+  const bool fault_seen = !result.faults.empty() &&
+                          std::all_of(result.faults.begin(), result.faults.end(),
+                                      [&](const rank_fault& f) { return one.expected.faults.contains(f.record.code); });
+  EXPECT_TRUE(verdict_seen || fault_seen) << told(result);
+}
+
+// The same cases without the mutation pass: it is the mutation that is found, not the case.
+TEST_P(mutants, have_a_shape_that_passes_without_the_mutation) {
+  auto harmless = GetParam();
+  harmless.plan.at_most = 0;
+  const auto result = run(harmless, std::make_shared<injection::injector>(harmless.plan));
+  EXPECT_EQ(result.status, case_status::pass) << told(result);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, mutants, testing::ValuesIn(all_mutants()),
+                         [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace switchyard::harness
