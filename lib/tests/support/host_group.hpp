@@ -153,14 +153,18 @@ class token_batch {
   aligned_bytes output_;
 };
 
-/// Queues experts that return their input, on all rows, and returns combine's zero-copy input.
+/// Queues experts that return their input, on the rows that hold tokens, and returns combine's zero-copy input.
 inline combine_inputs identity_experts(one_sided_all_to_all& instance, const dispatch_result& received,
                                        host_stream& stream) {
-  const auto& params = instance.params();
   const auto buffer = instance.combine_input_buffer(dtype::bf16);
-  const auto bytes = static_cast<std::size_t>(instance.ep_size() * received.tokens_per_rank) * buffer.row_bytes;
-  stream.enqueue([=] { std::memcpy(buffer.data, received.hidden_states.data, bytes); });
-  return {buffer.data, params.hidden_size, dtype::bf16};
+  stream.enqueue([=] {
+    for (std::size_t source = 0; source < received.recv_counts.size(); ++source) {
+      const auto first = source * static_cast<std::size_t>(received.tokens_per_rank) * buffer.row_bytes;
+      const auto bytes = static_cast<std::size_t>(received.recv_counts[source]) * buffer.row_bytes;
+      if (bytes != 0) std::memcpy(buffer.data + first, received.hidden_states.data + first, bytes);
+    }
+  });
+  return {buffer.data, instance.params().hidden_size, dtype::bf16};
 }
 
 }  // namespace switchyard::test
