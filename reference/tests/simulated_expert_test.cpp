@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated expert, worked out on paper, bit by bit.
+#include "switchyard/reference/simulated_expert.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "rows.hpp"
+
+namespace switchyard::reference {
+namespace {
+
+using tests::byte_row;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+
+/// 256 experts on 2 ranks: rank 0 owns 0 .. 127. expert_scale is 1 for experts 63, 127, 191, 255.
+comm_params params_of(std::int64_t top_k, std::int64_t hidden_size, dtype type) {
+  comm_params params = tests::shape_of(2, 256, top_k, 1, hidden_size).params;
+  params.dtype = type;
+  return params;
+}
+
+template <typename Bits>
+std::vector<Bits> expert_bits(int owner, const comm_params& params, const std::vector<std::int32_t>& ids,
+                              const std::vector<float>& weights, const byte_row& row) {
+  byte_row out(static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype), std::byte{0xCD});
+  simulated_expert_row(owner, 2, params, ids, weights, row.data(), out.data());
+  return tests::bits_of<Bits>(out);
+}
+
+TEST(expert_scale, is_a_64th_per_expert_modulo_64) {
+  EXPECT_EQ(expert_scale(0), 0x1p-6F);
+  EXPECT_EQ(expert_scale(2), 0.046875F);
+  EXPECT_EQ(expert_scale(63), 1.0F);
+  EXPECT_EQ(expert_scale(64), 0x1p-6F);
+  EXPECT_EQ(expert_scale(255), 1.0F);
+}
+
+TEST(simulated_expert, sums_the_slots_of_its_owner_only) {
+  const comm_params params = params_of(4, 3, dtype::bf16);
+  const byte_row row = tests::row_of<u16>({0x3F80, 0xC000, 0x0000});  // 1, -2, 0
+  const std::vector<std::int32_t> ids{31, 255, -1, 15};               // 1/2 and 1/4 on rank 0; 1 on rank 1
+  EXPECT_EQ(expert_bits<u16>(0, params, ids, {}, row), (std::vector<u16>{0x3F40, 0xBFC0, 0x0000}));  // times 3/4
+  EXPECT_EQ(expert_bits<u16>(1, params, ids, {}, row), (std::vector<u16>{0x3F80, 0xC000, 0x0000}));
+}
+
+TEST(simulated_expert, weights_apply_slot_by_slot) {
+  const comm_params params = params_of(3, 1, dtype::fp32);
+  const byte_row row = tests::row_of<u32>({0x40000000});  // 2
+  const std::vector<float> weights{0.5F, 8.0F, 3.0F};
+  EXPECT_EQ(expert_bits<u32>(0, params, {63, 255, 31}, weights, row),
+            (std::vector<u32>{0x40800000}));  // 2 * (1/2 + 3/2)
+  EXPECT_EQ(expert_bits<u32>(1, params, {63, 255, 31}, weights, row), (std::vector<u32>{0x41800000}));  // 2 * 8
+}
+
+TEST(simulated_expert, an_expert_named_in_every_slot_counts_in_every_slot) {
+  const comm_params params = params_of(8, 1, dtype::bf16);
+  const byte_row row = tests::row_of<u16>({0x3F80});
+  const std::vector<std::int32_t> ids(8, 3);  // eight times 1/8 * 4/64
+  EXPECT_EQ(expert_bits<u16>(0, params, ids, std::vector<float>(8, 0.125F), row), (std::vector<u16>{0x3D80}));  // 1/16
+}
+
+TEST(simulated_expert, a_row_for_nobody_here_is_positive_zero) {
+  const comm_params params = params_of(2, 3, dtype::bf16);
+  const byte_row nans = tests::row_of<u16>({0x7FC0, 0xFF80, 0xBF80});
+  EXPECT_EQ(expert_bits<u16>(0, params, {255, -1}, {}, nans), (std::vector<u16>{0, 0, 0}));
+}
+
+TEST(simulated_expert, the_factor_is_rounded_to_fp32) {
+  // (1 + 2^-23) * 3/64 = (3 + 1.5 units of 2^-22) / 64: a tie, up to the even 3 + 2 units.
+  const comm_params params = params_of(1, 1, dtype::fp32);
+  const byte_row one = tests::row_of<u32>({0x3F800000});
+  EXPECT_EQ(expert_bits<u32>(0, params, {2}, {0x1.000002p0F}, one), (std::vector<u32>{0x3D400002}));
+}
+
+TEST(simulated_expert, each_product_is_rounded_before_it_is_added) {
+  // x = 1 + 2^-12. x * x = 1 + 2^-11 + 2^-24 rounds to 1 + 2^-11 (a tie); less x that is 2^-12. A fused multiply and
+  // add would keep the 2^-24 and give 0x39800800.
+  const comm_params params = params_of(2, 1, dtype::fp32);
+  const byte_row x = tests::row_of<u32>({0x3F800800});
+  EXPECT_EQ(expert_bits<u32>(0, params, {63, 127}, {-1.0F, 0x1.001p0F}, x), (std::vector<u32>{0x39800000}));
+}
+
+TEST(simulated_expert, slots_are_summed_in_ascending_order) {
+  const comm_params params = params_of(3, 1, dtype::fp32);
+  const byte_row one = tests::row_of<u32>({0x3F800000});
+  EXPECT_EQ(expert_bits<u32>(0, params, {63, 63, 63}, {0x1p24F, 1.0F, 1.0F}, one), (std::vector<u32>{0x4B800000}));
+  EXPECT_EQ(expert_bits<u32>(0, params, {63, 63, 63}, {1.0F, 1.0F, 0x1p24F}, one), (std::vector<u32>{0x4B800001}));
+}
+
+TEST(simulated_expert, rounds_once_to_the_dtype_and_starts_from_the_first_product) {
+  const byte_row bf16_row = tests::row_of<u16>({0x3F83, 0x8000, 0x7F7F});  // 1 + 3 * 2^-7, -0, largest finite
+  const comm_params bf16 = params_of(1, 3, dtype::bf16);
+  // Times 1.5: 1.53515625 lies halfway between 0x3FC4 and 0x3FC5, to even; -0 stays; overflow.
+  EXPECT_EQ(expert_bits<u16>(0, bf16, {63}, {1.5F}, bf16_row), (std::vector<u16>{0x3FC4, 0x8000, 0x7F80}));
+  const byte_row fp16_row = tests::row_of<u16>({0x0003, 0x8000, 0x7BFF});  // 3 * 2^-24, -0, 65504
+  const comm_params fp16 = params_of(1, 3, dtype::fp16);
+  EXPECT_EQ(expert_bits<u16>(0, fp16, {63}, {1.5F}, fp16_row), (std::vector<u16>{0x0004, 0x8000, 0x7C00}));
+}
+
+TEST(simulated_expert, nan_results_are_canonical_even_from_one_product) {
+  const byte_row halves = tests::row_of<u16>({0xFFC1, 0x3F80});
+  EXPECT_EQ(expert_bits<u16>(0, params_of(1, 2, dtype::bf16), {63}, {}, halves), (std::vector<u16>{0x7FFF, 0x3F80}));
+  EXPECT_EQ(expert_bits<u16>(0, params_of(1, 2, dtype::fp16), {63}, {}, halves), (std::vector<u16>{0x7FFF, 0x3F80}));
+  const byte_row words = tests::row_of<u32>({0xFF800001, 0x3F800000});
+  EXPECT_EQ(expert_bits<u32>(0, params_of(1, 2, dtype::fp32), {63}, {}, words),
+            (std::vector<u32>{0x7FFFFFFF, 0x3F800000}));
+}
+
+TEST(simulated_expert, a_format_equal_to_the_dtype_travels_as_elements) {
+  comm_params params = params_of(1, 2, dtype::bf16);
+  params.dispatch_format = dispatch_format::bf16;
+  EXPECT_EQ(expert_bits<u16>(0, params, {63}, {}, tests::row_of<u16>({0x3F80, 0x4049})),
+            (std::vector<u16>{0x3F80, 0x4049}));
+  params = params_of(1, 2, dtype::fp16);
+  params.dispatch_format = dispatch_format::fp16;
+  EXPECT_EQ(expert_bits<u16>(0, params, {63}, {}, tests::row_of<u16>({0x3C00, 0x0001})),
+            (std::vector<u16>{0x3C00, 0x0001}));
+}
+
+constexpr std::byte minus_one{0x80};   // int8 -128
+constexpr std::byte nearly_one{0x7F};  // int8 127
+constexpr std::byte smallest{0x01};
+
+TEST(simulated_expert, opaque_bytes_one_per_element) {
+  comm_params params = params_of(1, 3, dtype::bf16);
+  params.dispatch_format = dispatch_format::mxfp8;
+  EXPECT_EQ(expert_bits<u16>(0, params, {63}, {}, {minus_one, nearly_one, smallest}),
+            (std::vector<u16>{0xBF80, 0x3F7E, 0x3C00}));  // -1, 127/128, 1/128
+}
+
+TEST(simulated_expert, opaque_bytes_shared_by_elements) {  // 5 elements in 3 bytes: floor(j * 3 / 5) = 0 0 1 1 2
+  comm_params params = params_of(1, 5, dtype::bf16);
+  params.dispatch_format = dispatch_format::nvfp4;
+  EXPECT_EQ(expert_bits<u16>(0, params, {63}, {}, {minus_one, nearly_one, smallest}),
+            (std::vector<u16>{0xBF80, 0xBF80, 0x3F7E, 0x3F7E, 0x3C00}));
+}
+
+TEST(simulated_expert, opaque_bytes_more_than_elements) {  // bf16 rows and an fp32 result: every other byte
+  comm_params params = params_of(1, 3, dtype::fp32);
+  params.dispatch_format = dispatch_format::bf16;
+  EXPECT_EQ(expert_bits<u32>(0, params, {63}, {}, {minus_one, {}, nearly_one, {}, smallest, {}}),
+            (std::vector<u32>{0xBF800000, 0x3F7E0000, 0x3C000000}));
+}
+
+TEST(simulated_expert, long_opaque_rows_follow_the_formula) {
+  std::mt19937_64 random(3);
+  for (const std::int64_t hidden_size : {4096, 4099}) {  // longer than the blocks it is worked in; even and odd
+    for (const dispatch_format format : {dispatch_format::fp8, dispatch_format::mxfp4, dispatch_format::fp16}) {
+      comm_params params = params_of(1, hidden_size, dtype::fp32);
+      params.dispatch_format = format;
+      const std::size_t row_bytes = params.dispatch_bytes().hidden_states;
+      const byte_row row = tests::random_row(random, row_bytes);
+      const auto out = expert_bits<u32>(0, params, {63}, {}, row);
+      for (std::size_t j = 0; j < out.size(); ++j) {
+        const int byte = std::to_integer<int>(row[j * row_bytes / out.size()]);
+        const float expected = static_cast<float>(byte < 128 ? byte : byte - 256) / 128.0F;
+        ASSERT_EQ(std::bit_cast<float>(out[j]), expected) << to_string(format) << " element " << j;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace switchyard::reference
