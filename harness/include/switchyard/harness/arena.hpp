@@ -9,6 +9,9 @@
 
 namespace switchyard::harness {
 
+/// Bytes of a page of this machine, from the system.
+std::size_t page_bytes() noexcept;
+
 /// Bump allocation out of one anonymous mapping; reset() takes everything back at once. Thread-safe, because the
 /// ranks of a case allocate their workspaces concurrently. Pages are touched only when used.
 class arena final : public std::pmr::memory_resource {
@@ -24,6 +27,10 @@ class arena final : public std::pmr::memory_resource {
   [[nodiscard]] std::size_t peak() const noexcept;  ///< highest used() ever
   /// Precondition: nothing allocated from the arena is in use.
   void reset() noexcept;
+  /// As reset(), for when a thread that cannot be stopped may still touch the memory: the mapping is left to that
+  /// thread for the life of the process and a fresh one of the same size takes its place.
+  /// Throws switchyard::out_of_memory when the new mapping cannot be had; the arena is then empty and full at once.
+  void abandon();
 
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;  // throws std::bad_alloc when full

@@ -38,12 +38,12 @@ struct finding {
   int destination = -1;
   std::int64_t token = -1;     ///< at the source
   std::int64_t row = -1;       ///< in the destination's buffer
-  std::string buffer;          ///< hidden_states, topk_ids, ..., output, recv_counts, or a region's name
+  std::string buffer = {};     ///< hidden_states, topk_ids, ..., output, recv_counts, or a region's name
   std::int64_t byte = -1;      ///< first differing byte of the row or buffer
   std::uint64_t expected = 0;  ///< bits of the element or value around `byte`
   std::uint64_t actual = 0;
   std::uint64_t count = 1;  ///< how many bytes (or rows, for whole rows) differ
-  std::string detail;       ///< what else is known: "row of token 7 of rank 2 in step 3"
+  std::string detail = {};  ///< what else is known: "row of token 7 of rank 2 in step 3"
 };
 
 struct rank_fault {
@@ -77,5 +77,8 @@ std::string_view to_string(case_status status) noexcept;
 std::string_view to_string(verdict which) noexcept;
 /// One line: verdict, step, source, destination, buffer, row, token, byte, both values and bit patterns, count.
 std::string describe(const finding& found);
+/// One line: code, phase, what disagrees, which ranks to look at. Leaves out what varies from run to run (times waited,
+/// who saw it first).
+std::string describe(const fault_record& record);
 
 }  // namespace switchyard::harness

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs of a step. Every row is a pure function of (seed, step, rank, token), so a checker can make any row again
+// and a row of another step, rank or token never passes for the right one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "switchyard/harness/case_spec.hpp"
+#include "switchyard/harness/generator_random.hpp"
+#include "switchyard/harness/step_plan.hpp"
+
+namespace switchyard::harness {
+
+/// The payloads of a dispatch, in the order of dispatch_inputs.
+enum class payload_kind : std::uint8_t { hidden_states, topk_ids, topk_weights, hidden_states_scale, extra };
+
+inline constexpr std::array all_payloads = {payload_kind::hidden_states, payload_kind::topk_ids,
+                                            payload_kind::topk_weights, payload_kind::hidden_states_scale,
+                                            payload_kind::extra};
+
+std::string_view to_string(payload_kind kind) noexcept;
+
+/// Bytes of a row of `kind` in a case; 0 when the case never has that payload.
+std::size_t payload_row_bytes(const case_spec& spec, payload_kind kind) noexcept;
+
+/// Whether hidden states travel as elements of params.dtype, on which arithmetic means something.
+bool rows_are_elements(const comm_params& params) noexcept;
+
+/// Makes rows of one step. Immutable, usable by several threads.
+class step_generator {
+ public:
+  step_generator(const case_spec& spec, std::uint64_t seed, int step);
+
+  [[nodiscard]] int step() const noexcept { return step_; }
+  [[nodiscard]] const step_plan& plan() const noexcept { return plan_; }
+  /// Bytes of a row in this step; 0 when the payload does not travel in it.
+  [[nodiscard]] std::size_t row_bytes(payload_kind kind) const noexcept {
+    return row_bytes_[static_cast<std::size_t>(kind)];
+  }
+
+  /// Writes row `token` of `rank`, row_bytes(kind) bytes. Precondition: 0 <= token < plan().num_tokens[rank].
+  ///
+  /// hidden_states: when rows are elements, finite normal values of both signs over 8 or 16 powers of two and one -0;
+  ///   one row in 64 has random bits instead, so that subnormals, infinities and NaNs travel too. Else random bytes.
+  /// topk_ids: by the routing law, then some slots replaced by ids that name no expert.
+  /// topk_weights: fp32 multiples of 2^-15 in (0, 2].
+  /// hidden_states_scale, extra: random bytes.
+  void fill_row(payload_kind kind, int rank, std::int64_t token, std::byte* out) const;
+
+ private:
+  [[nodiscard]] std::uint64_t row_key(random_use use, int rank, std::int64_t token) const noexcept;
+  void fill_hidden_row(int rank, std::int64_t token, std::byte* out) const;
+  void fill_id_row(int rank, std::int64_t token, std::byte* out) const;
+  void fill_weight_row(int rank, std::int64_t token, std::byte* out) const;
+
+  comm_params params_;
+  routing_law routing_;
+  std::uint64_t seed_;
+  int step_;
+  step_plan plan_;
+  std::array<std::size_t, all_payloads.size()> row_bytes_{};
+  std::vector<std::int32_t> permutation_;          // of the experts; empty unless balanced
+  std::vector<std::uint64_t> tokens_before_rank_;  // exclusive prefix sum of plan_.num_tokens
+};
+
+}  // namespace switchyard::harness

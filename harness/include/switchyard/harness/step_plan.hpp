@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape of one step of a case: how many tokens each rank has, which payloads travel, how combine is called.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "switchyard/harness/case_spec.hpp"
+
+namespace switchyard::harness {
+
+enum class combine_source : std::uint8_t {
+  workspace_rows,  ///< expert outputs are written into combine_input_buffer
+  private_rows,    ///< expert outputs lie in memory of the rank
+};
+
+struct step_plan {
+  std::vector<std::int64_t> num_tokens;  ///< n of each rank
+  std::int64_t tokens_per_rank = 1;      ///< T
+  bool topk_weights = false;             ///< the weights travel
+  bool extra = false;                    ///< the extra payload travels
+  int invalid_percent = 0;
+  bool foreign_invalid_ids = false;  ///< some invalid ids are other than invalid_expert_id, but name no expert either
+  std::int64_t combine_hidden_size = 0;  ///< h
+  combine_source source = combine_source::workspace_rows;
+
+  friend bool operator==(const step_plan&, const step_plan&) = default;
+};
+
+/// The plan of `step`: a pure function of its arguments, the same on every rank.
+step_plan make_step_plan(const case_spec& spec, std::uint64_t seed, int step);
+
+/// The largest T that a step of the case can have.
+std::int64_t largest_tokens_per_rank(const case_spec& spec) noexcept;
+
+/// Who sleeps before `which` of `step`, and how long; nobody (rank -1) when the case has no lateness.
+struct delay {
+  int rank = -1;
+  std::chrono::microseconds length{0};
+};
+delay make_delay(const case_spec& spec, std::uint64_t seed, int step, phase which);
+
+}  // namespace switchyard::harness

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares what a rank holds after dispatch and after combine with the golden model, byte for byte, and says what kind
+// of wrong a difference is.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "switchyard/harness/case_result.hpp"
+#include "switchyard/harness/case_spec.hpp"
+#include "switchyard/harness/rank_inputs.hpp"
+#include "switchyard/harness/row_index.hpp"
+#include "switchyard/payloads.hpp"
+
+namespace switchyard::harness {
+
+/// How many earlier steps a wrong row is looked for in.
+inline constexpr int remembered_steps = 3;
+
+/// Collects findings: the first max_findings are kept, all are counted.
+class finding_log {
+ public:
+  void add(finding found);
+  void count_only(std::uint64_t more) noexcept { total_ += more; }
+  /// Nothing more will be kept, so a difference need not be explained.
+  [[nodiscard]] bool full() const noexcept { return kept_.size() >= max_findings; }
+  [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
+  [[nodiscard]] std::span<const finding> kept() const noexcept { return kept_; }
+
+ private:
+  std::vector<finding> kept_;
+  std::uint64_t total_ = 0;
+};
+
+/// Checks one rank of a case. Not thread-safe; a rank's checks follow one another on its stream.
+class rank_verifier {
+ public:
+  /// `rows` is shared by the ranks of the case and outlives the verifier.
+  rank_verifier(const case_spec& spec, int rank, row_index& rows);
+
+  /// After dispatch: counts, every received row of every payload, the ids of rows that hold no token.
+  void check_dispatch(const step_inputs& inputs, const dispatch_result& views, finding_log& log);
+
+  /// After combine: `output` holds n rows of h elements, compared with the golden sums of the ranks' inputs. Memory
+  /// that combine did not write still has `poison_byte(step)`.
+  void check_output(const step_inputs& inputs, const std::byte* output, finding_log& log);
+
+  /// After a faulted dispatch: every id is invalid_expert_id and every count 0; a single finding if not.
+  void check_faulted_dispatch(const step_inputs& inputs, const dispatch_result& views, finding_log& log);
+
+  /// After a faulted combine: every element of the n output rows is a NaN; a single finding if not.
+  void check_faulted_output(const step_inputs& inputs, const std::byte* output, finding_log& log);
+
+  /// The fences round this rank's inputs of the step.
+  void check_input_fences(const step_inputs& inputs, finding_log& log);
+  /// Another fence of this rank; `name` is the buffer's.
+  void check_fence(int step, std::string_view name, const fenced_buffer& buffer, finding_log& log);
+
+  /// Bytes compared with the golden model so far.
+  [[nodiscard]] std::uint64_t checked_bytes() const noexcept { return checked_bytes_; }
+
+ private:
+  void check_counts(const step_inputs& inputs, const dispatch_result& views, finding_log& log);
+  void check_padding(const step_inputs& inputs, const dispatch_result& views, std::int64_t row, finding_log& log);
+  [[nodiscard]] finding explain_row(const step_inputs& inputs, payload_kind kind, const rows_view& view,
+                                    std::int64_t row, std::int64_t token);
+  void explain_origin(const step_inputs& inputs, payload_kind kind, const rows_view& view, finding& found);
+  void expected_output(const step_inputs& inputs, std::int64_t token, std::byte* out);
+  void explain_output(const step_inputs& inputs, std::int64_t token, const std::byte* actual, finding_log& log);
+
+  case_spec spec_;
+  int rank_;
+  row_index& rows_;
+  std::uint64_t checked_bytes_ = 0;
+  std::vector<std::byte> expert_rows_;  // scratch: one row for each owner of a token
+  std::vector<std::byte> expected_;     // scratch: one output row
+  /// Hashes of the expected output rows of the last steps, the newest first.
+  std::array<std::vector<std::uint64_t>, 1 + remembered_steps> output_hashes_;
+};
+
+/// The view of one payload in a result.
+const rows_view& view_of(const dispatch_result& views, payload_kind kind) noexcept;
+
+}  // namespace switchyard::harness

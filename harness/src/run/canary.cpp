@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filling and checking fences.
+#include "switchyard/harness/canary.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+constexpr std::size_t block_alignment = 64;
+// A cache line and 16 bytes: data() is then aligned to 16 and not to 32, so that code which needs more is found out.
+constexpr std::size_t front_bytes = fenced_buffer::fence_bytes + 16;
+
+void fill_fence(std::byte* fence, std::size_t bytes) noexcept {
+  for (std::size_t i = 0; i < bytes; ++i) fence[i] = canary_byte(i);
+}
+
+// Adds the changed bytes of a fence that starts `offset` from the fenced bytes.
+void inspect(const std::byte* fence, std::size_t bytes, std::int64_t offset, std::optional<canary_damage>& found) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (fence[i] == canary_byte(i)) continue;
+    if (!found) found = canary_damage{offset + static_cast<std::int64_t>(i), canary_byte(i), fence[i], 0};
+    ++found->count;
+  }
+}
+
+}  // namespace
+
+fenced_buffer::fenced_buffer(std::pmr::memory_resource& memory, std::size_t capacity) : capacity_(capacity) {
+  const std::size_t total = footprint(capacity) - block_alignment;
+  auto* block = static_cast<std::byte*>(memory.allocate(total, block_alignment));
+  data_ = block + front_bytes;
+  fill_fence(block, front_bytes);
+  resize(0);
+}
+
+std::size_t fenced_buffer::footprint(std::size_t capacity) noexcept {
+  const std::size_t total = front_bytes + capacity + fence_bytes;
+  return (total + block_alignment - 1) / block_alignment * block_alignment + block_alignment;
+}
+
+void fenced_buffer::resize(std::size_t bytes) noexcept {
+  bytes_ = bytes;
+  fill_fence(data_ + bytes, fence_bytes);
+}
+
+std::optional<canary_damage> fenced_buffer::damage() const noexcept {
+  std::optional<canary_damage> found;
+  if (data_ == nullptr) return found;
+  inspect(data_ - front_bytes, front_bytes, -static_cast<std::int64_t>(front_bytes), found);
+  inspect(data_ + bytes_, fence_bytes, static_cast<std::int64_t>(bytes_), found);
+  return found;
+}
+
+workspace_guards::workspace_guards(std::byte* workspace, std::span<const workspace_region> regions,
+                                   std::size_t workspace_bytes) {
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const std::size_t begin = regions[i].offset + regions[i].bytes;
+    const std::size_t end = i + 1 < regions.size() ? regions[i + 1].offset : workspace_bytes;
+    if (end > begin) gaps_.push_back({regions[i].name, regions[i].bytes, {workspace + begin, end - begin}});
+  }
+}
+
+void workspace_guards::fill() const noexcept {
+  for (const auto& each : gaps_) fill_fence(each.bytes.data(), each.bytes.size());
+}
+
+std::vector<workspace_guards::broken_guard> workspace_guards::check() const {
+  std::vector<broken_guard> broken;
+  for (const auto& each : gaps_) {
+    std::optional<canary_damage> found;
+    inspect(each.bytes.data(), each.bytes.size(), static_cast<std::int64_t>(each.region_bytes), found);
+    if (found) broken.push_back({each.region, *found});
+  }
+  return broken;
+}
+
+}  // namespace switchyard::harness

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what the ranks left behind to the result of the case.
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "case_state.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How much later than its deadline a fault may be recorded: threads of a busy machine are not always running.
+constexpr std::chrono::nanoseconds fault_slack = 2s;
+
+bool is_absent(const case_spec& spec, int rank) { return spec.absent && spec.absent->rank == rank; }
+
+rank_set set_of(int rank) {
+  rank_set set{};
+  insert(set, rank);
+  return set;
+}
+
+// The record must name the absent rank and no other.
+bool names_exactly(const fault_record& record, int rank) {
+  const bool none_missing = record.missing == rank_set{};
+  const bool only_missing = record.missing == set_of(rank);
+  return record.rank == rank ? none_missing || only_missing : record.rank < 0 && only_missing;
+}
+
+std::string fault_problem(const case_spec& spec, const fault_record& record) {
+  if (spec.expected_fault == fault_code::none) return "a fault where none was due";
+  if (record.code != spec.expected_fault) {
+    return "the fault due was " + std::string(to_string(spec.expected_fault));
+  }
+  if (!spec.absent) return {};
+  if (record.phase != spec.absent->phase) {
+    return "the fault was due in " + std::string(to_string(spec.absent->phase));
+  }
+  if (!names_exactly(record, spec.absent->rank)) {
+    return "it must name exactly rank " + std::to_string(spec.absent->rank);
+  }
+  if (std::chrono::nanoseconds(record.waited_ns) > spec.timeout + fault_slack) return "it came long after the deadline";
+  return {};
+}
+
+// Adds findings for faults that are missing, wrong or not due.
+void judge_faults(const case_state& state, finding_log& log) {
+  const auto& spec = state.spec;
+  for (int rank = 0; rank < spec.ep_size; ++rank) {
+    const auto& outcome = state.outcomes[static_cast<std::size_t>(rank)];
+    if (is_absent(spec, rank) || !outcome.done) continue;
+    finding found{.verdict = verdict::wrong_fault,
+                  .destination = rank,
+                  .buffer = "status",
+                  .expected = static_cast<std::uint64_t>(spec.expected_fault)};
+    if (outcome.fault) {
+      const std::string problem = fault_problem(spec, *outcome.fault);
+      if (problem.empty()) continue;
+      found.step = outcome.steps_ended;
+      found.actual = static_cast<std::uint64_t>(outcome.fault->code);
+      found.detail = problem + ": " + describe(*outcome.fault);
+      log.add(std::move(found));
+    } else if (spec.expected_fault != fault_code::none && outcome.error.empty()) {
+      found.detail = "no fault recorded where " + std::string(to_string(spec.expected_fault)) + " was due";
+      log.add(std::move(found));
+    }
+  }
+}
+
+void gather_findings(const case_state& state, const finding_log& faults, case_result& result) {
+  for (const auto& outcome : state.outcomes) {
+    if (!outcome.done) continue;
+    std::ranges::copy(outcome.log.kept(), std::back_inserter(result.findings));
+    result.total_findings += outcome.log.total();
+  }
+  // By step, then by rank, so that the order does not depend on which rank was faster; step -1 (guards) last.
+  std::ranges::stable_sort(result.findings, {}, [](const finding& found) {
+    return std::tuple(static_cast<unsigned>(found.step), found.destination);
+  });
+  std::ranges::copy(faults.kept(), std::back_inserter(result.findings));
+  result.total_findings += faults.total();
+  if (result.findings.size() > max_findings) result.findings.resize(max_findings);
+}
+
+void gather_numbers(const case_state& state, bool all_done, case_result& result) {
+  const auto& spec = state.spec;
+  int steps_ended = all_done ? spec.steps : 0;
+  for (int rank = 0; rank < spec.ep_size; ++rank) {
+    const auto& outcome = state.outcomes[static_cast<std::size_t>(rank)];
+    if (!outcome.done) continue;
+    result.checked_bytes += outcome.checked_bytes;
+    if (result.transport.empty()) result.transport = outcome.transport;
+    if (!is_absent(spec, rank)) steps_ended = std::min(steps_ended, outcome.steps_ended);
+    if (outcome.fault && !is_absent(spec, rank)) {
+      result.faults.push_back({rank, *outcome.fault, describe(*outcome.fault)});
+    }
+  }
+  for (int step = 0; step < steps_ended; ++step) {
+    const auto index = static_cast<std::size_t>(step);
+    step_time slowest;
+    for (const auto& outcome : state.outcomes) {
+      slowest.dispatch_ns = std::max(slowest.dispatch_ns, outcome.times[index].dispatch_ns);
+      slowest.combine_ns = std::max(slowest.combine_ns, outcome.times[index].combine_ns);
+    }
+    result.times.push_back(slowest);
+    result.remote_bytes += state.ring.traffic()[index].remote_bytes;
+    result.wire_bytes_max_rank += state.ring.traffic()[index].max_rank_bytes;
+  }
+  if (steps_ended > 0) result.wire_bytes_max_rank /= static_cast<std::uint64_t>(steps_ended);
+}
+
+// An error says more than the aborted phases that it caused at the peers.
+std::string first_error(const case_state& state) {
+  for (std::size_t rank = 0; rank < state.outcomes.size(); ++rank) {
+    if (!state.outcomes[rank].done || state.outcomes[rank].error.empty()) continue;
+    return "rank " + std::to_string(rank) + ": " + state.outcomes[rank].error;
+  }
+  return {};
+}
+
+}  // namespace
+
+case_result conclude(const case_state& state, const std::string& stuck) {
+  case_result result;
+  const bool all_done = std::ranges::all_of(state.outcomes, [](const rank_outcome& outcome) { return outcome.done; });
+  finding_log faults;
+  judge_faults(state, faults);
+  gather_findings(state, faults, result);
+  gather_numbers(state, all_done, result);
+
+  const bool data_is_wrong = result.total_findings > faults.total();
+  const bool timed_out =
+      state.spec.expected_fault == fault_code::none && std::ranges::any_of(result.faults, [](const rank_fault& fault) {
+        return fault.record.code == fault_code::timeout;
+      });
+  if (!stuck.empty()) {
+    result.status = case_status::timeout;
+    result.reason = stuck;
+  } else if (const std::string error = first_error(state); !error.empty()) {
+    result.status = case_status::fail;
+    result.reason = error;
+  } else if (!result.findings.empty()) {
+    result.status = !data_is_wrong && timed_out ? case_status::timeout : case_status::fail;
+    result.reason = std::to_string(result.total_findings) + " findings, the first: " + describe(result.findings[0]);
+  }
+  return result;
+}
+
+}  // namespace switchyard::harness

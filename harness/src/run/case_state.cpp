@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Setting a case up: options, memory, meeting points.
+#include "case_state.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace switchyard::harness {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The first step also waits for threads to be started; on a busy machine that takes more than a short timeout allows.
+constexpr std::chrono::nanoseconds least_warmup = 10s;
+
+}  // namespace
+
+bool meeting::arrive_and_wait() {
+  std::unique_lock lock(mutex_);
+  --expected_;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return expected_ <= 0 || called_off_; });
+  return !called_off_;
+}
+
+void meeting::call_off() {
+  const std::lock_guard lock(mutex_);
+  called_off_ = true;
+  changed_.notify_all();
+}
+
+one_sided_config config_of(const case_spec& spec) {
+  one_sided_config config;
+  config.extra_payload_bytes_per_token = spec.extra_bytes;
+  config.timeout = spec.timeout;
+  // A rank that is absent from the very first step must be missed after `timeout`, not after the warm-up.
+  const bool absent_at_once = spec.absent && spec.absent->step == 0;
+  config.warmup_timeout = absent_at_once ? config.timeout : std::max(config.timeout, least_warmup);
+  config.max_blocks = spec.blocks;
+  return config;
+}
+
+std::size_t output_bytes(const case_spec& spec) {
+  return static_cast<std::size_t>(spec.num_tokens) * static_cast<std::size_t>(spec.params.hidden_size) *
+         itemsize(spec.params.dtype);
+}
+
+std::size_t expert_output_bytes(const case_spec& spec) {
+  return static_cast<std::size_t>(spec.ep_size) * static_cast<std::size_t>(largest_tokens_per_rank(spec)) *
+         static_cast<std::size_t>(spec.params.hidden_size) * itemsize(spec.params.dtype);
+}
+
+std::size_t required_bytes(const case_spec& spec) {
+  const std::size_t page = page_bytes();
+  const auto config = config_of(spec);
+  const std::size_t workspace = workspace_bytes(spec.params, config, spec.ep_size);
+  const std::size_t of_rank = (workspace + page - 1) / page * page + page  // and a page lost to its alignment
+                              + fenced_buffer::footprint(output_bytes(spec)) +
+                              fenced_buffer::footprint(expert_output_bytes(spec));
+  const std::size_t total = static_cast<std::size_t>(spec.ep_size) * of_rank + step_ring::footprint(spec);
+  return (total + page - 1) / page * page;
+}
+
+std::optional<std::string> problem_of(const case_spec& spec) {
+  const auto must = [](const char* field, std::int64_t value, const std::string& rule) {
+    return "case: " + std::string(field) + " is " + std::to_string(value) + ", must be " + rule;
+  };
+  const auto largest = spec.params.max_tokens_per_rank;
+  const auto stride = largest_tokens_per_rank(spec);
+  if (spec.steps < 1) return must("steps", spec.steps, "at least 1");
+  if (spec.num_tokens < 0 || spec.num_tokens > largest) {
+    return must("num_tokens", spec.num_tokens, "0 .. max_tokens_per_rank, which is " + std::to_string(largest));
+  }
+  if (stride < std::max<std::int64_t>(1, spec.num_tokens) || stride > largest) {
+    return must("runtime_max_tokens", stride,
+                "max(1, num_tokens) .. max_tokens_per_rank, which is " + std::to_string(largest));
+  }
+  if (spec.invalid_percent < 0 || spec.invalid_percent > 100) {
+    return must("invalid_percent", spec.invalid_percent, "0 .. 100");
+  }
+  if (spec.absent && (spec.absent->rank < 0 || spec.absent->rank >= spec.ep_size)) {
+    return must("absent.rank", spec.absent->rank, "a rank of the group, 0 .. " + std::to_string(spec.ep_size - 1));
+  }
+  if (spec.absent && (spec.absent->step < 0 || spec.absent->step >= spec.steps)) {
+    return must("absent.step", spec.absent->step, "a step of the case, 0 .. " + std::to_string(spec.steps - 1));
+  }
+  if (spec.absent && spec.ep_size < 2) return must("ep_size", spec.ep_size, "at least 2 when a rank is absent");
+  return std::nullopt;
+}
+
+case_state::case_state(const case_spec& which, const run_options& how, arena& from)
+    : spec(which),
+      options(how),
+      memory(from),
+      config(config_of(which)),
+      regions(workspace_regions(which.params, config, which.ep_size)),
+      workspace_size(workspace_bytes(which.params, config, which.ep_size)),
+      ring(which, how.seed, from),
+      rows(which, how.seed),
+      backends(make_in_process_backends(which.ep_size)),
+      before_construction(which.ep_size),
+      after_construction(which.ep_size),
+      after_steps(which.ep_size),
+      live(static_cast<std::size_t>(which.ep_size), nullptr),
+      outcomes(static_cast<std::size_t>(which.ep_size)) {
+  for (int rank = 0; rank < spec.ep_size; ++rank) {
+    outputs.emplace_back(memory, output_bytes(spec));
+    auto& rows_of_rank = expert_outputs.emplace_back(memory, expert_output_bytes(spec));
+    rows_of_rank.resize(rows_of_rank.capacity());
+    std::memset(rows_of_rank.data(), expert_poison, rows_of_rank.bytes());
+    outcome(rank).times.resize(static_cast<std::size_t>(spec.steps));
+  }
+}
+
+void case_state::call_off(const std::string& reason) {
+  ring.stop();
+  before_construction.call_off();
+  after_construction.call_off();
+  const std::lock_guard lock(mutex);  // a rank takes itself out of `live` before it destroys its end
+  for (auto* end : live) {
+    if (end != nullptr) end->abort(reason);
+  }
+}
+
+}  // namespace switchyard::harness

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a running case share, and what each of them leaves behind.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "step_ring.hpp"
+#include "switchyard/harness/arena.hpp"
+#include "switchyard/harness/case_result.hpp"
+#include "switchyard/harness/run_case.hpp"
+#include "switchyard/harness/verifier.hpp"
+#include "switchyard/one_sided_all_to_all.hpp"
+
+namespace switchyard::harness {
+
+/// What one rank found. Written by the rank's thread and stream; read by others once `done` is seen.
+struct rank_outcome {
+  finding_log log;
+  std::optional<fault_record> fault;
+  std::string error;  ///< an exception that was no peer_fault
+  std::vector<step_time> times;
+  int steps_ended = 0;
+  std::uint64_t checked_bytes = 0;
+  std::string transport;
+  std::atomic<int> position{-1};  ///< 2 * step + phase that the stream last entered; after_all once it has ended
+  bool done = false;              ///< guarded by case_state::mutex
+};
+
+inline constexpr int after_all = 0x7FFFFFFF;
+
+/// A meeting point that can be called off.
+class meeting {
+ public:
+  explicit meeting(int expected) : expected_(expected) {}
+  /// Waits until all have come; false when called off.
+  bool arrive_and_wait();
+  void call_off();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int expected_;
+  bool called_off_ = false;
+};
+
+/// Owned jointly by run_case and the rank threads, so that a thread that cannot be stopped never dangles.
+struct case_state {
+  case_state(const case_spec& which, const run_options& how, arena& from);
+
+  case_spec spec;
+  run_options options;
+  arena& memory;
+  one_sided_config config;
+  std::vector<workspace_region> regions;
+  std::size_t workspace_size = 0;
+  step_ring ring;
+  row_index rows;
+  std::vector<std::shared_ptr<comm_backend>> backends;
+  std::vector<fenced_buffer> outputs;         ///< of each rank
+  std::vector<fenced_buffer> expert_outputs;  ///< of each rank, for combine_source::private_rows
+
+  meeting before_construction;
+  meeting after_construction;
+  meeting after_steps;
+  std::atomic<bool> construction_failed{false};
+  std::atomic<std::uint64_t> progress{0};  ///< counts what ranks get done; a watchdog looks whether it moves
+
+  std::mutex mutex;
+  std::condition_variable rank_done;
+  std::vector<one_sided_all_to_all*> live;  ///< of each rank; null before construction and after destruction
+  std::vector<rank_outcome> outcomes;
+
+  [[nodiscard]] rank_outcome& outcome(int rank) { return outcomes[static_cast<std::size_t>(rank)]; }
+  /// Releases every rank that waits for another, through abort() of the library or in the harness.
+  void call_off(const std::string& reason);
+};
+
+/// The exchange options that a case runs with.
+one_sided_config config_of(const case_spec& spec);
+
+/// What a case needs from an arena besides the workspaces.
+std::size_t output_bytes(const case_spec& spec);
+std::size_t expert_output_bytes(const case_spec& spec);
+
+/// Why `spec` cannot be run, or nothing.
+std::optional<std::string> problem_of(const case_spec& spec);
+
+/// Judges the outcomes of the ranks that are done. `stuck` says which ranks a watchdog had to free, empty when none.
+case_result conclude(const case_state& state, const std::string& stuck);
+
+/// When a watchdog acts.
+struct watchdog_limits {
+  std::chrono::nanoseconds patience;  ///< without any progress of any rank
+  std::chrono::nanoseconds grace;     ///< for ranks to leave after abort()
+};
+
+/// run_case with a watchdog of one's own.
+case_result run_watched_case(const case_spec& spec, arena& memory, const run_options& options,
+                             const watchdog_limits& limits);
+
+}  // namespace switchyard::harness

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of routing, weights, hidden states, scales and extra bytes from counters.
+#include "switchyard/harness/generator.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "switchyard/harness/generator_random.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+// One row in this many has random bits, NaNs and infinities included; more would make most sums NaN and hide errors.
+constexpr std::uint64_t special_row_period = 64;
+
+// Below this many elements a row needs all its randomness to be told from others, so no -0 is planted.
+constexpr std::size_t least_elements_for_zero = 32;
+
+// Random words become values by word & keep, then + base: keep holds sign, fraction and some low exponent bits of each
+// element, base holds the smallest exponent. No carry leaves an element.
+struct element_law {
+  std::uint64_t keep = ~std::uint64_t{0};
+  std::uint64_t base = 0;
+};
+
+element_law law_of(dtype type) {
+  switch (type) {
+    case dtype::bf16: return {0x87FF87FF87FF87FFULL, 0x3B803B803B803B80ULL};  // 2^-8 .. 2^8
+    case dtype::fp16: return {0x9FFF9FFF9FFF9FFFULL, 0x2C002C002C002C00ULL};  // 2^-4 .. 2^4
+    case dtype::fp32: return {0x87FFFFFF87FFFFFFULL, 0x3B8000003B800000ULL};  // 2^-8 .. 2^8
+  }
+  return {};
+}
+
+void fill_words(std::uint64_t key, element_law law, std::byte* out, std::size_t bytes) {
+  const std::size_t words = bytes / 8;
+  for (std::size_t i = 0; i < words; ++i) {
+    const std::uint64_t word = (word_at(key, i) & law.keep) + law.base;
+    std::memcpy(out + 8 * i, &word, 8);
+  }
+  if (const std::size_t rest = bytes % 8; rest != 0) {
+    const std::uint64_t word = (word_at(key, words) & law.keep) + law.base;
+    std::memcpy(out + 8 * words, &word, rest);
+  }
+}
+
+void plant_negative_zero(dtype type, std::uint64_t index, std::byte* row) {
+  constexpr std::uint16_t zero16 = 0x8000;
+  constexpr std::uint32_t zero32 = 0x80000000;
+  if (type == dtype::fp32) {
+    std::memcpy(row + 4 * index, &zero32, 4);
+  } else {
+    std::memcpy(row + 2 * index, &zero16, 2);
+  }
+}
+
+std::vector<std::int32_t> shuffled_experts(std::int64_t num_experts, std::uint64_t key) {
+  std::vector<std::int32_t> experts(static_cast<std::size_t>(num_experts));
+  std::iota(experts.begin(), experts.end(), 0);
+  counter_random random(key);
+  for (std::size_t left = experts.size(); left > 1; --left) std::swap(experts[left - 1], experts[random.below(left)]);
+  return experts;
+}
+
+}  // namespace
+
+std::string_view to_string(payload_kind kind) noexcept {
+  switch (kind) {
+    case payload_kind::hidden_states: return "hidden_states";
+    case payload_kind::topk_ids: return "topk_ids";
+    case payload_kind::topk_weights: return "topk_weights";
+    case payload_kind::hidden_states_scale: return "hidden_states_scale";
+    case payload_kind::extra: return "extra";
+  }
+  return "unknown";
+}
+
+std::size_t payload_row_bytes(const case_spec& spec, payload_kind kind) noexcept {
+  const auto top_k = static_cast<std::size_t>(spec.params.top_k);
+  switch (kind) {
+    case payload_kind::hidden_states: return spec.params.dispatch_bytes().hidden_states;
+    case payload_kind::topk_ids: return 4 * top_k;
+    case payload_kind::topk_weights: return spec.topk_weights ? 4 * top_k : 0;
+    case payload_kind::hidden_states_scale: return spec.params.dispatch_bytes().hidden_states_scale;
+    case payload_kind::extra: return spec.extra_bytes;
+  }
+  return 0;
+}
+
+bool rows_are_elements(const comm_params& params) noexcept {
+  if (!params.dispatch_format) return true;
+  return (*params.dispatch_format == dispatch_format::bf16 && params.dtype == dtype::bf16) ||
+         (*params.dispatch_format == dispatch_format::fp16 && params.dtype == dtype::fp16);
+}
+
+step_generator::step_generator(const case_spec& spec, std::uint64_t seed, int step)
+    : params_(spec.params), routing_(spec.routing), seed_(seed), step_(step), plan_(make_step_plan(spec, seed, step)) {
+  for (const auto kind : all_payloads) {
+    row_bytes_[static_cast<std::size_t>(kind)] = payload_row_bytes(spec, kind);
+  }
+  if (!plan_.topk_weights) row_bytes_[static_cast<std::size_t>(payload_kind::topk_weights)] = 0;
+  if (!plan_.extra) row_bytes_[static_cast<std::size_t>(payload_kind::extra)] = 0;
+  std::uint64_t before = 0;
+  for (const std::int64_t count : plan_.num_tokens) {
+    tokens_before_rank_.push_back(before);
+    before += static_cast<std::uint64_t>(count);
+  }
+  if (routing_ == routing_law::balanced) {
+    permutation_ = shuffled_experts(params_.num_experts, row_key(random_use::permutation, 0, 0));
+  }
+}
+
+std::uint64_t step_generator::row_key(random_use use, int rank, std::int64_t token) const noexcept {
+  return key_of({seed_, static_cast<std::uint64_t>(use), static_cast<std::uint64_t>(step_),
+                 static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(token)});
+}
+
+void step_generator::fill_row(payload_kind kind, int rank, std::int64_t token, std::byte* out) const {
+  switch (kind) {
+    case payload_kind::hidden_states: return fill_hidden_row(rank, token, out);
+    case payload_kind::topk_ids: return fill_id_row(rank, token, out);
+    case payload_kind::topk_weights: return fill_weight_row(rank, token, out);
+    case payload_kind::hidden_states_scale:
+      return fill_words(row_key(random_use::hidden_states_scale, rank, token), {}, out, row_bytes(kind));
+    case payload_kind::extra: return fill_words(row_key(random_use::extra, rank, token), {}, out, row_bytes(kind));
+  }
+}
+
+void step_generator::fill_hidden_row(int rank, std::int64_t token, std::byte* out) const {
+  const std::size_t bytes = row_bytes(payload_kind::hidden_states);
+  const std::uint64_t key = row_key(random_use::hidden_states, rank, token);
+  counter_random mode(row_key(random_use::row_mode, rank, token));
+  const bool special = mode.chance(1, special_row_period);
+  if (special || !rows_are_elements(params_)) return fill_words(key, {}, out, bytes);
+  fill_words(key, law_of(params_.dtype), out, bytes);
+  const std::size_t elements = bytes / itemsize(params_.dtype);
+  if (elements >= least_elements_for_zero) plant_negative_zero(params_.dtype, mode.below(elements), out);
+}
+
+void step_generator::fill_id_row(int rank, std::int64_t token, std::byte* out) const {
+  const auto top_k = static_cast<std::size_t>(params_.top_k);
+  const auto num_experts = static_cast<std::uint64_t>(params_.num_experts);
+  std::array<std::int32_t, max_top_k> ids{};
+  if (routing_ == routing_law::balanced) {
+    // Successive slots of the group walk the permutation round and round: any top_k neighbours are distinct.
+    const std::uint64_t first =
+        (tokens_before_rank_[static_cast<std::size_t>(rank)] + static_cast<std::uint64_t>(token)) * top_k;
+    for (std::size_t k = 0; k < top_k; ++k) ids[k] = permutation_[(first + k) % num_experts];
+  } else {
+    counter_random random(row_key(random_use::topk_ids, rank, token));
+    for (std::size_t k = 0; k < top_k; ++k) {
+      const auto drawn_end = ids.begin() + static_cast<std::ptrdiff_t>(k);
+      do {  // drawing again keeps every ordered subset equally likely
+        ids[k] = static_cast<std::int32_t>(random.below(num_experts));
+      } while (std::find(ids.begin(), drawn_end, ids[k]) != drawn_end);
+    }
+  }
+  if (plan_.invalid_percent > 0) {
+    counter_random random(row_key(random_use::invalid_ids, rank, token));
+    for (std::size_t k = 0; k < top_k; ++k) {
+      const bool invalid = random.chance(static_cast<std::uint64_t>(plan_.invalid_percent), 100);
+      const bool foreign = plan_.foreign_invalid_ids && random.chance(1, 4);
+      const auto outside = static_cast<std::int32_t>(num_experts + random.below(3));
+      if (invalid) ids[k] = foreign ? outside : params_.invalid_expert_id;
+    }
+  }
+  std::memcpy(out, ids.data(), 4 * top_k);
+}
+
+void step_generator::fill_weight_row(int rank, std::int64_t token, std::byte* out) const {
+  counter_random random(row_key(random_use::topk_weights, rank, token));
+  for (std::size_t k = 0; k < static_cast<std::size_t>(params_.top_k); ++k) {
+    const float weight = static_cast<float>(1 + (random.next() & 0xFFFF)) / 32768.0F;
+    std::memcpy(out + 4 * k, &weight, 4);
+  }
+}
+
+}  // namespace switchyard::harness

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a running case: its thread enqueues steps, its stream exchanges, computes and checks.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "case_state.hpp"
+#include "switchyard/harness/canary.hpp"
+#include "switchyard/harness/verifier.hpp"
+#include "switchyard/one_sided_all_to_all.hpp"
+#include "switchyard/stream.hpp"
+
+namespace switchyard::harness {
+
+/// Everything of a step is enqueued without waiting for peers: checks and the simulated experts are tasks on the
+/// stream, between the phases. So a rank runs ahead of the others as far as the protocol lets it.
+class rank_runner {
+ public:
+  rank_runner(case_state& state, int rank);
+
+  /// The rank's whole life, from construction to destruction. What goes wrong is in the outcome.
+  void run();
+
+ private:
+  void construct();
+  void run_steps();
+  /// False when this rank goes no further: it is the absent one, or the case was called off.
+  bool enqueue_step(int step);
+  void enqueue_delay(int step, phase which);
+  void enqueue_start(int step, phase which);
+  /// Appends a task; an exception in it becomes the rank's error.
+  void enqueue(std::function<void()> task);
+
+  void end_of_dispatch(const step_inputs& inputs, const dispatch_result& views);
+  void compute_experts(const step_inputs& inputs, const dispatch_result& views, std::byte* rows);
+  void poison_views(const step_inputs& inputs, const dispatch_result& views);
+  void end_of_combine(const step_inputs& inputs);
+  void check_guards(const workspace_guards& guards);
+  [[nodiscard]] std::int64_t nanoseconds_since_start() const;
+  [[nodiscard]] std::size_t bytes_to_end_of_region(const std::byte* data) const;
+
+  /// Bytes that hold data and get poison back before they are used again.
+  struct poisoned_area {
+    std::vector<std::pair<std::byte*, std::size_t>> used;
+    bool prepared = false;
+  };
+
+  case_state& state_;
+  const case_spec& spec_;
+  int rank_;
+  rank_outcome& outcome_;
+  rank_verifier verifier_;
+  std::unique_ptr<host_stream> stream_;
+  std::unique_ptr<one_sided_all_to_all> exchange_;
+  std::byte* workspace_ = nullptr;
+
+  // Touched by tasks of the stream only, which follow one another.
+  bool faulted_ = false;
+  std::chrono::steady_clock::time_point phase_start_;
+  std::array<bool, all_payloads.size()> view_prepared_{};
+  std::array<poisoned_area, 2> expert_areas_;  // by combine_source
+};
+
+}  // namespace switchyard::harness

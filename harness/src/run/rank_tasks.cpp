@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank's stream does between the phases: check, compute, poison.
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "rank_runner.hpp"
+#include "switchyard/reference/simulated_expert.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+// Calls visit(first_row, num_rows) for each source's rows that hold tokens.
+template <typename Visit>
+void for_each_occupied(const step_inputs& inputs, int rank, Visit visit) {
+  const auto& counts = inputs.golden(rank).recv_counts;
+  for (std::size_t source = 0; source < counts.size(); ++source) {
+    const auto first = static_cast<std::size_t>(inputs.plan().tokens_per_rank) * source;
+    if (counts[source] > 0) visit(first, static_cast<std::size_t>(counts[source]));
+  }
+}
+
+// A phase that this rank itself aborted may have ended well before; the contract of faults does not speak of it.
+bool phase_itself_faulted(const fault_record& record) {
+  return record.code != fault_code::aborted || record.from_notice != 0;
+}
+
+}  // namespace
+
+void rank_runner::end_of_dispatch(const step_inputs& inputs, const dispatch_result& views) {
+  outcome_.times[static_cast<std::size_t>(inputs.step())].dispatch_ns = nanoseconds_since_start();
+  if (faulted_) return;
+  if (const auto record = exchange_->status()) {
+    faulted_ = true;
+    if (phase_itself_faulted(*record)) verifier_.check_faulted_dispatch(inputs, views, outcome_.log);
+    return;
+  }
+  verifier_.check_dispatch(inputs, views, outcome_.log);
+}
+
+void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_result& views, std::byte* rows) {
+  const auto& params = inputs.params();
+  const std::size_t full_bytes = static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype);
+  const std::size_t row_bytes = static_cast<std::size_t>(inputs.plan().combine_hidden_size) * itemsize(params.dtype);
+  auto& area = expert_areas_[static_cast<std::size_t>(inputs.plan().source)];
+  if (!area.prepared && inputs.plan().source == combine_source::workspace_rows) {
+    std::memset(rows, expert_poison, bytes_to_end_of_region(rows));
+  }
+  area.prepared = true;
+  for (const auto& [data, bytes] : area.used) std::memset(data, expert_poison, bytes);
+  area.used.clear();
+
+  if (views.topk_ids.row_bytes != inputs.generator().row_bytes(payload_kind::topk_ids) ||
+      views.hidden_states.row_bytes != inputs.generator().row_bytes(payload_kind::hidden_states)) {
+    throw std::runtime_error("the views of dispatch do not have the rows that were sent");
+  }
+  std::vector<std::byte> narrowed(row_bytes == full_bytes ? 0 : full_bytes);
+  const auto top_k = static_cast<std::size_t>(params.top_k);
+  for_each_occupied(inputs, rank_, [&](std::size_t first, std::size_t count) {
+    area.used.emplace_back(rows + first * row_bytes, count * row_bytes);
+    for (std::size_t row = first; row < first + count; ++row) {
+      const auto* ids = reinterpret_cast<const std::int32_t*>(views.topk_ids.data + row * views.topk_ids.row_bytes);
+      std::span<const float> weights;
+      if (views.topk_weights.data != nullptr) {
+        weights = {reinterpret_cast<const float*>(views.topk_weights.data + row * views.topk_weights.row_bytes), top_k};
+      }
+      const std::byte* hidden = views.hidden_states.data + row * views.hidden_states.row_bytes;
+      std::byte* out = rows + row * row_bytes;
+      reference::simulated_expert_row(rank_, inputs.ep_size(), params, {ids, top_k}, weights, hidden,
+                                      narrowed.empty() ? out : narrowed.data());
+      if (!narrowed.empty()) std::memcpy(out, narrowed.data(), row_bytes);
+    }
+  });
+}
+
+// Legal between this rank's dispatch and its combine: peers store into the views only before the one ends and after the
+// other has begun. So each row that the next dispatch owes is poison until it is stored.
+void rank_runner::poison_views(const step_inputs& inputs, const dispatch_result& views) {
+  const int poison = std::to_integer<int>(poison_byte(inputs.step()));
+  for (const auto kind : all_payloads) {
+    const rows_view& view = view_of(views, kind);
+    if (view.data == nullptr) continue;
+    bool& prepared = view_prepared_[static_cast<std::size_t>(kind)];
+    if (!prepared) {
+      std::memset(view.data, poison, bytes_to_end_of_region(view.data));
+      prepared = true;
+    } else if (kind == payload_kind::topk_ids) {  // every row has been given ids
+      const auto num_rows = static_cast<std::size_t>(inputs.ep_size() * inputs.plan().tokens_per_rank);
+      std::memset(view.data, poison, num_rows * view.row_bytes);
+    } else {
+      for_each_occupied(inputs, rank_, [&](std::size_t first, std::size_t count) {
+        std::memset(view.data + first * view.row_bytes, poison, count * view.row_bytes);
+      });
+    }
+  }
+}
+
+void rank_runner::end_of_combine(const step_inputs& inputs) {
+  auto& time = outcome_.times[static_cast<std::size_t>(inputs.step())];
+  time.combine_ns = nanoseconds_since_start();
+  const auto& output = state_.outputs[static_cast<std::size_t>(rank_)];
+  if (const auto record = exchange_->status()) {
+    // A combine on a poisoned workspace owes NaN as much as the one that failed.
+    if (phase_itself_faulted(*record)) verifier_.check_faulted_output(inputs, output.data(), outcome_.log);
+    faulted_ = true;
+  } else {
+    verifier_.check_output(inputs, output.data(), outcome_.log);
+    outcome_.steps_ended = inputs.step() + 1;
+  }
+  verifier_.check_input_fences(inputs, outcome_.log);
+  verifier_.check_fence(inputs.step(), "output", output, outcome_.log);
+  verifier_.check_fence(inputs.step(), "expert_output", state_.expert_outputs[static_cast<std::size_t>(rank_)],
+                        outcome_.log);
+  state_.ring.finish(rank_, inputs.step());
+}
+
+std::size_t rank_runner::bytes_to_end_of_region(const std::byte* data) const {
+  const auto offset = static_cast<std::size_t>(data - workspace_);
+  for (const auto& region : state_.regions) {
+    if (offset >= region.offset && offset < region.offset + region.bytes) return region.offset + region.bytes - offset;
+  }
+  return 0;
+}
+
+}  // namespace switchyard::harness

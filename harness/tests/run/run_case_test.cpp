@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole cases on the host fabric, with the library as it is.
+#include "switchyard/harness/run_case.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "small_case.hpp"
+#include "switchyard/spec/errors.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string explain(const case_result& result) {
+  std::string text = std::string(to_string(result.status)) + ": " + result.reason;
+  for (const auto& found : result.findings) text += "\n  " + describe(found);
+  for (const auto& fault : result.faults) text += "\n  rank " + std::to_string(fault.rank) + ": " + fault.message;
+  return text;
+}
+
+case_result run_small(const case_spec& spec, std::uint64_t seed = 1) {
+  arena memory(required_bytes(spec));
+  auto result = run_case(spec, memory, {.seed = seed, .make_fabric = {}});
+  EXPECT_EQ(memory.used(), 0U);
+  return result;
+}
+
+struct group_shape {
+  int ep_size;
+  int blocks;
+  int workers;
+};
+
+class run_case_shapes : public testing::TestWithParam<group_shape> {};
+
+TEST_P(run_case_shapes, fixed_steps_pass) {
+  auto spec = small_case(GetParam().ep_size);
+  spec.blocks = GetParam().blocks;
+  spec.workers = GetParam().workers;
+  const auto result = run_small(spec);
+  EXPECT_EQ(result.status, case_status::pass) << explain(result);
+  EXPECT_TRUE(result.reason.empty());
+  EXPECT_EQ(result.times.size(), 4U);
+  EXPECT_GT(result.checked_bytes, 0U);
+  EXPECT_EQ(result.remote_bytes > 0, spec.ep_size > 1);
+  EXPECT_EQ(result.transport, "fence");
+}
+
+TEST_P(run_case_shapes, varying_steps_pass_with_a_late_rank) {
+  auto spec = small_case(GetParam().ep_size);
+  spec.blocks = GetParam().blocks;
+  spec.workers = GetParam().workers;
+  spec.variation = step_variation::vary;
+  spec.steps = 40;
+  spec.late.at_most = 300us;
+  spec.first_epoch = 4294967291;  // wraps round within the case
+  const auto result = run_small(spec, 7);
+  EXPECT_EQ(result.status, case_status::pass) << explain(result);
+  EXPECT_EQ(result.times.size(), 40U);
+}
+
+INSTANTIATE_TEST_SUITE_P(groups, run_case_shapes,
+                         testing::Values(group_shape{1, 1, 1}, group_shape{1, 3, 3}, group_shape{2, 1, 1},
+                                         group_shape{2, 3, 3}, group_shape{3, 3, 1}, group_shape{5, 1, 1},
+                                         group_shape{5, 3, 2}, group_shape{8, 1, 1}, group_shape{8, 3, 3}),
+                         [](const auto& given) {
+                           return "ranks" + std::to_string(given.param.ep_size) + "_blocks" +
+                                  std::to_string(given.param.blocks) + "_workers" + std::to_string(given.param.workers);
+                         });
+
+TEST(run_case_test, no_tokens_at_all) {
+  auto spec = small_case(3);
+  spec.num_tokens = 0;
+  spec.runtime_max_tokens.reset();
+  const auto result = run_small(spec);
+  EXPECT_EQ(result.status, case_status::pass) << explain(result);
+  EXPECT_EQ(result.remote_bytes, 0U);
+}
+
+TEST(run_case_test, every_dtype_and_format) {
+  for (const auto type : {dtype::bf16, dtype::fp16, dtype::fp32}) {
+    auto spec = small_case(3);
+    spec.params.dtype = type;
+    const auto result = run_small(spec);
+    EXPECT_EQ(result.status, case_status::pass) << to_string(type) << " " << explain(result);
+  }
+  for (const auto format :
+       {dispatch_format::bf16, dispatch_format::fp16, dispatch_format::fp8, dispatch_format::fp8_block128,
+        dispatch_format::mxfp8, dispatch_format::nvfp4, dispatch_format::mxfp4}) {
+    auto spec = small_case(3);
+    spec.params.dispatch_format = format;
+    const auto result = run_small(spec);
+    EXPECT_EQ(result.status, case_status::pass) << to_string(format) << " " << explain(result);
+  }
+}
+
+TEST(run_case_test, balanced_routing_and_invalid_ids) {
+  auto spec = small_case(4);
+  spec.routing = routing_law::balanced;
+  spec.invalid_percent = 40;
+  const auto result = run_small(spec);
+  EXPECT_EQ(result.status, case_status::pass) << explain(result);
+}
+
+TEST(run_case_test, the_same_seed_gives_the_same_numbers) {
+  auto spec = small_case(3);
+  spec.variation = step_variation::vary;
+  const auto first = run_small(spec, 5);
+  const auto again = run_small(spec, 5);
+  const auto other = run_small(spec, 6);
+  EXPECT_EQ(first.checked_bytes, again.checked_bytes);
+  EXPECT_EQ(first.remote_bytes, again.remote_bytes);
+  EXPECT_EQ(first.wire_bytes_max_rank, again.wire_bytes_max_rank);
+  EXPECT_NE(first.checked_bytes, other.checked_bytes);
+}
+
+TEST(run_case_test, bytes_are_those_of_the_routing) {
+  auto spec = small_case(2);
+  spec.params.num_experts = 4;  // top-4 of 4: every token goes to both ranks
+  spec.params.top_k = 4;
+  spec.steps = 3;
+  const auto result = run_small(spec);
+  ASSERT_EQ(result.status, case_status::pass) << explain(result);
+  const std::uint64_t row = 24 * 2 + 20;  // hidden states and extra
+  EXPECT_EQ(result.remote_bytes, 3 * 2 * 9 * row);
+  EXPECT_EQ(result.wire_bytes_max_rank, 9 * row);
+  const std::uint64_t rows = 3 * 2 * 18;  // steps, ranks, received rows
+  const std::uint64_t padding_rows = 3 * 2 * (22 - 18);
+  const std::uint64_t outputs = 3 * 2 * 9 * 48;
+  const std::uint64_t counts = 3 * 2 * 2 * 4;
+  EXPECT_EQ(result.checked_bytes, rows * (row + 16 + 16) + padding_rows * 16 + outputs + counts);
+}
+
+TEST(run_case_test, a_broken_rule_is_a_failed_case_with_its_reason) {
+  arena memory(small_arena_bytes);
+  auto spec = small_case(2);
+  spec.num_tokens = 13;
+  auto result = run_case(spec, memory, {});
+  EXPECT_EQ(result.status, case_status::fail);
+  EXPECT_NE(result.reason.find("num_tokens is 13"), std::string::npos) << result.reason;
+  spec = small_case(2);
+  spec.params.top_k = 11;  // of 10 experts
+  result = run_case(spec, memory, {});
+  EXPECT_EQ(result.status, case_status::fail);
+  EXPECT_NE(result.reason.find("top_k"), std::string::npos) << result.reason;
+}
+
+TEST(run_case_test, an_arena_too_small_is_refused) {
+  const auto spec = small_case(2);
+  arena memory(required_bytes(spec) / 2);
+  EXPECT_THROW(run_case(spec, memory, {}), out_of_memory);
+}
+
+}  // namespace
+}  // namespace switchyard::harness

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small case that tests start from, and an arena for it.
+#pragma once
+
+#include <cstdint>
+
+#include "switchyard/harness/arena.hpp"
+#include "switchyard/harness/case_spec.hpp"
+
+namespace switchyard::harness {
+
+inline case_spec small_case(int ep_size) {
+  case_spec spec;
+  spec.suite = "unit";
+  spec.name = "small";
+  spec.id = "unit/small";
+  spec.ep_size = ep_size;
+  spec.params.num_experts = 10;
+  spec.params.top_k = 4;
+  spec.params.max_tokens_per_rank = 12;
+  spec.params.hidden_size = 24;
+  spec.num_tokens = 9;
+  spec.runtime_max_tokens = 11;
+  spec.extra_bytes = 20;
+  spec.steps = 4;
+  return spec;
+}
+
+inline constexpr std::size_t small_arena_bytes = std::size_t{16} << 20;
+
+}  // namespace switchyard::harness
