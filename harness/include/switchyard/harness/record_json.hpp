@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON of a run's records.
+//
+//   {"record":"header", "schema":1, "env":{...}, "run":{...}}       first line
+//   {"record":"case", "id":..., "status":..., ..., "time":{...}}    one line per case
+//
+// Same seed, same bytes: a case object without the keys env, time and run depends on the case and the seed alone.
+// Everything that depends on timing stands under "time", also which peer saw a fault first and how long it waited.
+// 64-bit patterns are texts in hexadecimal, because many readers of JSON hold numbers as doubles.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "switchyard/harness/case_result.hpp"
+#include "switchyard/harness/case_spec.hpp"
+#include "switchyard/harness/environment.hpp"
+
+namespace switchyard::harness {
+
+inline constexpr int record_schema = 1;
+
+/// What the header says about the run itself.
+struct run_description {
+  std::string started;  ///< UTC, ISO 8601
+  std::uint64_t seed = 1;
+  std::size_t cases = 0;               ///< how many lines ought to follow
+  std::vector<std::string> arguments;  ///< of the program, without its name
+};
+
+nlohmann::ordered_json header_json(const environment& where, const run_description& run);
+
+nlohmann::ordered_json case_json(const case_spec& spec, const case_result& result, std::uint64_t seed,
+                                 std::chrono::nanoseconds elapsed);
+
+/// One line without its newline. Bytes that are not UTF-8 become U+FFFD; there are no tokens for NaN or infinity.
+std::string record_line(const nlohmann::ordered_json& record);
+
+/// The moment as 2026-11-29T16:46:08Z.
+std::string utc_text(std::chrono::system_clock::time_point moment);
+
+}  // namespace switchyard::harness

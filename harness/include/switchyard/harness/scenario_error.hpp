@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is thrown for input that breaks a rule: scenario files, arguments, output folders. The program exits with 5.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace switchyard::harness {
+
+/// Input that breaks a rule. The message is one line that names the place, the value and the rule.
+class input_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A place in a JSON file.
+struct input_place {
+  std::string file;
+  std::string pointer;  ///< JSON pointer; empty: the whole document
+
+  [[nodiscard]] input_place child(std::string_view key) const;  ///< `key` is escaped as RFC 6901 asks
+  [[nodiscard]] input_place child(std::size_t index) const;
+};
+
+/// Throws input_error "file: pointer: value: rule"; `value` is JSON text and is shortened when long, or empty when
+/// the value is what is missing.
+[[noreturn]] void refuse(const input_place& place, std::string_view value, std::string_view rule);
+
+}  // namespace switchyard::harness

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON of a run's records.
+#include "switchyard/harness/record_json.hpp"
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+namespace switchyard::harness {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::string hex(std::uint64_t bits) {
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(bits));
+  return text.data();
+}
+
+json ranks_in(const rank_set& set) {
+  json ranks = json::array();
+  for (int rank = 0; rank < max_ep_size; ++rank) {
+    if (contains(set, rank)) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+/// Everything that a case is made of, defaults included, so that a record stands without its scenario file.
+json spec_json(const case_spec& spec) {
+  json out;
+  const auto& params = spec.params;
+  out["ranks"] = spec.ep_size;
+  out["num_experts"] = params.num_experts;
+  out["top_k"] = params.top_k;
+  out["hidden_size"] = params.hidden_size;
+  out["dtype"] = to_string(params.dtype);
+  out["dispatch_format"] = params.dispatch_format ? json(to_string(*params.dispatch_format)) : json();
+  out["tokens"] = spec.num_tokens;
+  out["runtime_max_tokens"] = spec.runtime_max_tokens ? json(*spec.runtime_max_tokens) : json();
+  out["max_tokens_per_rank"] = params.max_tokens_per_rank;
+  out["topk_weights"] = spec.topk_weights;
+  out["extra_bytes"] = spec.extra_bytes;
+  out["routing"] = to_string(spec.routing);
+  out["invalid_percent"] = spec.invalid_percent;
+  out["variation"] = to_string(spec.variation);
+  out["steps"] = spec.steps;
+  out["blocks"] = spec.blocks;
+  out["workers"] = spec.workers;
+  out["first_epoch"] = spec.first_epoch;
+  out["timeout_ms"] = spec.timeout.count();
+  out["late_us"] = spec.late.at_most.count();
+  out["absent"] = json();
+  if (spec.absent) {
+    out["absent"] = {
+        {"rank", spec.absent->rank}, {"step", spec.absent->step}, {"phase", to_string(spec.absent->phase)}};
+  }
+  out["expected_fault"] = to_string(spec.expected_fault);
+  return out;
+}
+
+json finding_json(const finding& found) {
+  json out;
+  out["verdict"] = to_string(found.verdict);
+  out["step"] = found.step;
+  out["source"] = found.source;
+  out["destination"] = found.destination;
+  out["token"] = found.token;
+  out["row"] = found.row;
+  out["buffer"] = found.buffer;
+  out["byte"] = found.byte;
+  out["expected"] = hex(found.expected);
+  out["actual"] = hex(found.actual);
+  out["count"] = found.count;
+  out["detail"] = found.detail;
+  return out;
+}
+
+/// The part of a fault that the case decides.
+json fault_json(const rank_fault& fault) {
+  const auto& record = fault.record;
+  json out;
+  out["rank"] = fault.rank;
+  out["code"] = to_string(record.code);
+  out["phase"] = to_string(record.phase);
+  out["epoch"] = record.epoch;
+  out["suspect"] = record.rank;
+  out["field"] = to_string(record.field);
+  out["expected"] = hex(record.expected);
+  out["actual"] = hex(record.actual);
+  out["timeout_ns"] = record.timeout_ns;
+  return out;
+}
+
+/// The part that timing decides: who was first to see it, what was missing at that moment, and for how long.
+json fault_time_json(const rank_fault& fault) {
+  const auto& record = fault.record;
+  json out;
+  out["rank"] = fault.rank;
+  out["from_notice"] = record.from_notice != 0;
+  out["origin"] = record.origin;
+  out["missing"] = ranks_in(record.missing);
+  out["waited_ns"] = record.waited_ns;
+  out["message"] = fault.message;
+  return out;
+}
+
+json time_json(const case_result& result, std::chrono::nanoseconds elapsed) {
+  json out;
+  out["elapsed_ns"] = elapsed.count();
+  auto& dispatch = out["dispatch_ns"] = json::array();
+  for (const auto& step : result.times) dispatch.push_back(step.dispatch_ns);
+  auto& combine = out["combine_ns"] = json::array();
+  for (const auto& step : result.times) combine.push_back(step.combine_ns);
+  auto& faults = out["faults"] = json::array();
+  for (const auto& fault : result.faults) faults.push_back(fault_time_json(fault));
+  return out;
+}
+
+}  // namespace
+
+json header_json(const environment& where, const run_description& run) {
+  json out;
+  out["record"] = "header";
+  out["schema"] = record_schema;
+  out["env"] = to_json(where);
+  json description;
+  description["started"] = run.started;
+  description["seed"] = run.seed;
+  description["cases"] = run.cases;
+  description["fabric"] = "host";
+  description["times"] = "host fabric, not NVLink";
+  description["arguments"] = run.arguments;
+  out["run"] = std::move(description);
+  return out;
+}
+
+json case_json(const case_spec& spec, const case_result& result, std::uint64_t seed, std::chrono::nanoseconds elapsed) {
+  json out;
+  out["record"] = "case";
+  out["id"] = spec.id;
+  out["suite"] = spec.suite;
+  out["scenario"] = spec.name;
+  out["tags"] = spec.tags;
+  out["profile"] = spec.profile.empty() ? json() : json(spec.profile);
+  out["seed"] = seed;
+  out["status"] = to_string(result.status);
+  out["reason"] = result.reason;
+  out["spec"] = spec_json(spec);
+  out["transport"] = result.transport;
+  out["checked_bytes"] = result.checked_bytes;
+  out["remote_bytes"] = result.remote_bytes;
+  out["wire_bytes_max_rank"] = result.wire_bytes_max_rank;
+  out["total_findings"] = result.total_findings;
+  auto& findings = out["findings"] = json::array();
+  for (const auto& found : result.findings) findings.push_back(finding_json(found));
+  auto& faults = out["faults"] = json::array();
+  for (const auto& fault : result.faults) faults.push_back(fault_json(fault));
+  out["time"] = time_json(result, elapsed);
+  return out;
+}
+
+std::string record_line(const json& record) { return record.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+std::string utc_text(std::chrono::system_clock::time_point moment) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(moment);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+}  // namespace switchyard::harness

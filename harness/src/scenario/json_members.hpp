@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed access to the members of JSON objects; every refusal names file, pointer, value and rule.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "json_text.hpp"
+
+namespace switchyard::harness {
+
+/// A JSON value and where it stands.
+struct json_at {
+  const nlohmann::json& value;
+  input_place place;
+};
+
+[[noreturn]] void refuse(const json_at& at, std::string_view rule);
+
+void require_object(const json_at& at);
+void require_array(const json_at& at);
+
+/// The member of an object. Throws when it is missing.
+json_at member(const json_at& object, std::string_view key);
+json_at element(const json_at& array, std::size_t index);
+
+/// Throws at the first member whose key is not among `known`.
+void require_known(const json_at& object, std::initializer_list<std::string_view> known);
+
+/// One or more of a-z, 0-9 and _: what may stand in a case id.
+std::string read_word(const json_at& at);
+/// A text that says something and fits a line of output: not empty, no control characters.
+std::string read_sentence(const json_at& at);
+
+}  // namespace switchyard::harness

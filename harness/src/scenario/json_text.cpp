@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strict reading of JSON text.
+#include "json_text.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace switchyard::harness {
+namespace {
+
+std::string line_and_column(std::string_view text, std::size_t byte) {
+  const auto before = text.substr(0, std::min(byte, text.size()));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto newline = before.rfind('\n');
+  const auto column = newline == std::string_view::npos ? before.size() + 1 : before.size() - newline;
+  return "line " + std::to_string(line) + ", column " + std::to_string(column);
+}
+
+/// Bytes of the UTF-8 character that starts `text`, by the table of well-formed sequences of RFC 3629; 0 when it is
+/// ill-formed.
+std::size_t utf8_length(std::string_view text) noexcept {
+  const auto byte = [text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto tail = [byte](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const auto lead = byte(0);
+  if (lead < 0x80U) return 1;
+  if (lead >= 0xC2U && lead <= 0xDFU) return tail(1) ? 2 : 0;
+  if (lead >= 0xE0U && lead <= 0xEFU) {
+    const bool overlong = lead == 0xE0U && byte(1) < 0xA0U;
+    const bool surrogate = lead == 0xEDU && byte(1) > 0x9FU;
+    return tail(1) && tail(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (lead >= 0xF0U && lead <= 0xF4U) {
+    const bool overlong = lead == 0xF0U && byte(1) < 0x90U;
+    const bool too_large = lead == 0xF4U && byte(1) > 0x8FU;
+    return tail(1) && tail(2) && tail(3) && !overlong && !too_large ? 4 : 0;
+  }
+  return 0;
+}
+
+void require_utf8(std::string_view text, const std::string& file) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto length = utf8_length(text.substr(at));
+    if (length == 0) refuse({file, ""}, "", line_and_column(text, at) + ": not UTF-8");
+    at += length;
+  }
+}
+
+/// Follows the parser to know where it is and which keys it has seen: nlohmann keeps the last of duplicate keys in
+/// silence, and a scenario that says two things must be refused.
+class duplicate_key_guard {
+ public:
+  explicit duplicate_key_guard(std::string file) : file_(std::move(file)) {}
+
+  bool operator()(int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    using event_t = nlohmann::json::parse_event_t;
+    switch (event) {
+      case event_t::object_start: frames_.push_back({}); break;
+      case event_t::array_start: frames_.push_back({{}, {}, std::size_t{0}}); break;
+      case event_t::key: enter(parsed.get<std::string>()); break;
+      case event_t::object_end:
+      case event_t::array_end:
+        frames_.pop_back();
+        next();
+        break;
+      case event_t::value: next(); break;
+    }
+    return true;
+  }
+
+ private:
+  struct frame {
+    std::set<std::string> keys;
+    std::string key;
+    std::optional<std::size_t> index;  // of an array
+  };
+
+  void next() {
+    if (!frames_.empty() && frames_.back().index) ++*frames_.back().index;
+  }
+
+  void enter(std::string key) {
+    auto& top = frames_.back();
+    const bool is_new = top.keys.insert(key).second;
+    top.key = std::move(key);
+    if (is_new) return;
+    input_place place{file_, ""};
+    for (const auto& outer : frames_) place = outer.index ? place.child(*outer.index) : place.child(outer.key);
+    refuse(place, "", "duplicate key");
+  }
+
+  std::string file_;
+  std::vector<frame> frames_;
+};
+
+}  // namespace
+
+std::string read_text_file(const std::filesystem::path& path) {
+  const input_place place{path.string(), ""};
+  std::error_code failure;
+  const auto status = std::filesystem::status(path, failure);
+  if (!std::filesystem::exists(status)) refuse(place, "", "no such file");
+  if (!std::filesystem::is_regular_file(status)) refuse(place, "", "not a regular file");
+  const auto bytes = std::filesystem::file_size(path, failure);
+  if (failure) refuse(place, "", failure.message());
+  if (bytes > max_json_file_bytes) {
+    refuse(place, std::to_string(bytes) + " bytes", "must be at most " + std::to_string(max_json_file_bytes));
+  }
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) refuse(place, "", std::string("cannot be opened: ") + std::strerror(errno));
+  std::string text(std::istreambuf_iterator<char>(stream), {});
+  if (stream.bad()) refuse(place, "", "cannot be read");
+  return text;
+}
+
+nlohmann::json parse_json_text(std::string_view text, const std::string& file) {
+  require_utf8(text, file);
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) refuse({file, ""}, "", "empty file");
+  try {
+    return nlohmann::json::parse(text, duplicate_key_guard(file));
+  } catch (const nlohmann::json::parse_error& error) {
+    // Its own message is "[id] parse error at line .., column ..: what"; the last part is worth keeping.
+    std::string what = error.what();
+    const auto cut = what.find(": ");
+    if (cut != std::string::npos) what.erase(0, cut + 2);
+    constexpr std::size_t shown = 200;
+    if (what.size() > shown) what.resize(shown);  // it quotes what it read last, which can be long
+    const auto byte = error.byte == 0 ? 0 : error.byte - 1;
+    refuse({file, ""}, "", line_and_column(text, byte) + ": not JSON: " + what);
+  } catch (const nlohmann::json::exception& error) {
+    refuse({file, ""}, "", std::string("not JSON: ") + error.what());
+  }
+}
+
+std::string one_line(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace switchyard::harness

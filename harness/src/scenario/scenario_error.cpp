@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places in JSON files and the one form of message for bad input.
+#include "switchyard/harness/scenario_error.hpp"
+
+namespace switchyard::harness {
+
+input_place input_place::child(std::string_view key) const {
+  input_place inner{file, pointer + '/'};
+  for (const char letter : key) {
+    if (letter == '~') {
+      inner.pointer += "~0";
+    } else if (letter == '/') {
+      inner.pointer += "~1";
+    } else {
+      inner.pointer += letter;
+    }
+  }
+  return inner;
+}
+
+input_place input_place::child(std::size_t index) const { return child(std::to_string(index)); }
+
+void refuse(const input_place& place, std::string_view value, std::string_view rule) {
+  constexpr std::size_t shown = 60;  // enough to recognise a value, short enough for one line
+  std::string message = place.file;
+  if (!place.pointer.empty()) message += ": " + place.pointer;
+  if (!value.empty()) {
+    message += ": ";
+    std::size_t kept = value.size();
+    if (kept > shown) {
+      kept = shown;
+      // Cut before a character, not inside one: continuation bytes of UTF-8 are 10xxxxxx.
+      while (kept > 0 && (static_cast<unsigned char>(value[kept]) & 0xC0U) == 0x80U) --kept;
+    }
+    message += value.substr(0, kept);
+    if (kept < value.size()) message += "...";
+  }
+  message += ": ";
+  message += rule;
+  throw input_error(message);
+}
+
+}  // namespace switchyard::harness

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of fields that scenarios may set or sweep.
+#include "switchyard/harness/scenario_fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "switchyard/harness/case_spec.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+// Words come from the to_string functions of what they name, so that they cannot drift from it.
+constexpr std::array dtype_words{to_string(dtype::bf16), to_string(dtype::fp16), to_string(dtype::fp32)};
+constexpr std::array format_words{to_string(dispatch_format::bf16),  to_string(dispatch_format::fp16),
+                                  to_string(dispatch_format::fp8),   to_string(dispatch_format::fp8_block128),
+                                  to_string(dispatch_format::mxfp8), to_string(dispatch_format::nvfp4),
+                                  to_string(dispatch_format::mxfp4)};
+constexpr std::array phase_words{to_string(phase::dispatch), to_string(phase::combine)};
+constexpr std::array fault_words{to_string(fault_code::none),          to_string(fault_code::timeout),
+                                 to_string(fault_code::step_mismatch), to_string(fault_code::order_mismatch),
+                                 to_string(fault_code::out_of_order),  to_string(fault_code::bad_header),
+                                 to_string(fault_code::aborted)};
+constexpr std::array<std::string_view, 2> routing_words{"uniform", "balanced"};
+constexpr std::array<std::string_view, 2> variation_words{"fixed", "vary"};
+
+// Bounds that the library does not set keep byte counts far from 2^63: 256 ranks * 2^20 tokens * 2^22 bytes is 2^50.
+constexpr std::int64_t many = std::int64_t{1} << 20;
+constexpr std::int64_t max_threads = 256;  // host_stream's own bound
+constexpr std::int64_t day_ms = std::int64_t{24} * 3600 * 1000;
+
+constexpr field_rule integer(std::string_view name, std::int64_t min, std::int64_t max) {
+  return {name, field_kind::integer, min, max, {}};
+}
+constexpr field_rule word(std::string_view name, std::span<const std::string_view> words) {
+  return {name, field_kind::word, 0, 0, words};
+}
+
+constexpr std::array rules{
+    word("absent.phase", phase_words),
+    integer("absent.rank", 0, max_ep_size - 1),
+    integer("absent.step", 0, many),
+    integer("blocks", 1, max_threads),
+    word("dispatch_format", format_words),
+    word("dtype", dtype_words),
+    word("expected_fault", fault_words),
+    integer("extra_bytes", 0, many),
+    integer("first_epoch", 1, std::numeric_limits<std::uint32_t>::max()),
+    integer("hidden_size", 1, many),
+    integer("invalid_percent", 0, 100),
+    integer("late_us", 0, 60'000'000),
+    integer("max_tokens_per_rank", 1, many),
+    integer("num_experts", 1, many),
+    word("profile", {}),
+    integer("ranks", 1, max_ep_size),
+    word("routing", routing_words),
+    integer("runtime_max_tokens", 1, many),
+    integer("steps", 1, many),
+    integer("timeout_ms", 1, day_ms),
+    integer("tokens", 0, many),
+    integer("top_k", 1, max_top_k),
+    field_rule{"topk_weights", field_kind::boolean, 0, 0, {}},
+    word("variation", variation_words),
+    integer("workers", 1, max_threads),
+};
+static_assert(std::is_sorted(rules.begin(), rules.end(),
+                             [](const field_rule& left, const field_rule& right) { return left.name < right.name; }));
+
+}  // namespace
+
+std::string to_text(const field_value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  return std::get<std::string>(value);
+}
+
+std::span<const field_rule> field_rules() noexcept { return rules; }
+
+const field_rule* find_field(std::string_view name) noexcept {
+  const auto* found = std::find_if(rules.begin(), rules.end(), [name](const auto& rule) { return rule.name == name; });
+  return found == rules.end() ? nullptr : found;
+}
+
+std::string describe(const field_rule& rule) {
+  switch (rule.kind) {
+    case field_kind::boolean: return "must be true or false";
+    case field_kind::integer:
+      return "must be an integer from " + std::to_string(rule.min) + " to " + std::to_string(rule.max);
+    case field_kind::word: break;
+  }
+  if (rule.words.empty()) return "must be a text";
+  std::string text = "must be one of ";
+  for (const auto& choice : rule.words) {
+    if (&choice != &rule.words.front()) text += ", ";
+    text += choice;
+  }
+  return text;
+}
+
+bool obeys(const field_rule& rule, const field_value& value) noexcept {
+  switch (rule.kind) {
+    case field_kind::boolean: return std::holds_alternative<bool>(value);
+    case field_kind::integer: {
+      const auto* number = std::get_if<std::int64_t>(&value);
+      return number != nullptr && *number >= rule.min && *number <= rule.max;
+    }
+    case field_kind::word: {
+      const auto* text = std::get_if<std::string>(&value);
+      if (text == nullptr) return false;
+      return rule.words.empty() || std::find(rule.words.begin(), rule.words.end(), *text) != rule.words.end();
+    }
+  }
+  return false;
+}
+
+std::optional<field_value> field_value_from_text(const field_rule& rule, std::string_view text) {
+  field_value value;
+  switch (rule.kind) {
+    case field_kind::boolean:
+      if (text != "true" && text != "false") return std::nullopt;
+      value = text == "true";
+      break;
+    case field_kind::integer: {
+      std::int64_t number = 0;
+      const auto* end = text.data() + text.size();
+      const auto [rest, failure] = std::from_chars(text.data(), end, number);
+      if (failure != std::errc{} || rest != end) return std::nullopt;
+      // One spelling per value, so that one case has one id: no "-0", no leading zeros.
+      if (std::to_string(number) != text) return std::nullopt;
+      value = number;
+      break;
+    }
+    case field_kind::word: value = std::string(text); break;
+  }
+  if (!obeys(rule, value)) return std::nullopt;
+  return value;
+}
+
+}  // namespace switchyard::harness

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What records hold, and that timing stays where it belongs.
+#include "switchyard/harness/record_json.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sample_results.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+nlohmann::json without_time(const case_result& result, std::chrono::nanoseconds elapsed) {
+  auto out = nlohmann::json::parse(record_line(case_json(sample_spec("s", "ranks=2"), result, 5, elapsed)));
+  out.erase("time");
+  return out;
+}
+
+TEST(record_json, a_failing_case_says_everything) {
+  const auto out = nlohmann::json::parse(record_line(
+      case_json(sample_spec("s", "ranks=2"), sample_fail(), 18446744073709551615U, std::chrono::seconds(1))));
+  EXPECT_EQ(out["record"], "case");
+  EXPECT_EQ(out["id"], "u/s@ranks=2");
+  EXPECT_EQ(out["suite"], "u");
+  EXPECT_EQ(out["scenario"], "s");
+  EXPECT_EQ(out["seed"], 18446744073709551615U);
+  EXPECT_EQ(out["status"], "fail");
+  EXPECT_EQ(out["reason"], "1 finding");
+  EXPECT_EQ(out["profile"], nullptr);
+  EXPECT_EQ(out["transport"], "fence");
+  EXPECT_EQ(out["checked_bytes"], 1'000'000);
+  EXPECT_EQ(out["remote_bytes"], 300'000);
+  EXPECT_EQ(out["wire_bytes_max_rank"], 100'000);
+  EXPECT_EQ(out["total_findings"], 4);
+  EXPECT_EQ(out["spec"]["ranks"], 2);
+  EXPECT_EQ(out["spec"]["max_tokens_per_rank"], 16);
+  EXPECT_EQ(out["spec"]["absent"], nullptr);
+  const auto& found = out["findings"][0];
+  EXPECT_EQ(found["verdict"], "stale");
+  EXPECT_EQ(found["token"], 7);
+  EXPECT_EQ(found["expected"], "0x8000000000000001");
+  EXPECT_EQ(found["actual"], "0x2");
+  const auto& fault = out["faults"][0];
+  EXPECT_EQ(fault["rank"], 1);
+  EXPECT_EQ(fault["code"], "timeout");
+  EXPECT_EQ(fault["phase"], "combine");
+  EXPECT_EQ(fault["suspect"], 0);
+  EXPECT_EQ(out["time"]["elapsed_ns"], 1'000'000'000);
+  EXPECT_EQ(out["time"]["dispatch_ns"], (std::vector<int>{10, 5}));
+  EXPECT_EQ(out["time"]["faults"][0]["missing"], (std::vector<int>{0, 65}));
+  EXPECT_EQ(out["time"]["faults"][0]["waited_ns"], 201'000'000);
+}
+
+TEST(record_json, what_timing_changes_stands_under_time) {
+  const auto first = sample_fail();
+  auto second = first;
+  second.times = {{77, 88}};
+  auto& fault = second.faults.front();
+  fault.message = "another moment";
+  fault.record.waited_ns = 1;
+  fault.record.from_notice = 1;
+  fault.record.origin = 0;
+  insert(fault.record.missing, 3);
+  EXPECT_EQ(without_time(first, std::chrono::seconds(1)), without_time(second, std::chrono::seconds(2)));
+  // ... and nothing else does: a difference in the result itself is seen.
+  second.checked_bytes += 1;
+  EXPECT_NE(without_time(first, std::chrono::seconds(1)), without_time(second, std::chrono::seconds(2)));
+}
+
+TEST(record_json, a_record_is_one_line_of_utf8_whatever_is_in_it) {
+  auto result = sample_fail();
+  result.reason = "two\nlines \xff and \x01";
+  const auto line = record_line(case_json(sample_spec("s", "ranks=2"), result, 1, {}));
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(line)["reason"], "two\nlines \xef\xbf\xbd and \x01");
+}
+
+TEST(record_json, the_header_knows_the_machine_and_the_build) {
+  const auto out = nlohmann::json::parse(
+      record_line(header_json(read_environment(), {"2026-11-29T16:46:08Z", 3, 72, {"run", "u"}})));
+  EXPECT_EQ(out["record"], "header");
+  EXPECT_EQ(out["schema"], 1);
+  EXPECT_EQ(out["run"]["cases"], 72);
+  EXPECT_EQ(out["run"]["seed"], 3);
+  EXPECT_EQ(out["run"]["times"], "host fabric, not NVLink");
+  EXPECT_EQ(out["run"]["arguments"], (std::vector<std::string>{"run", "u"}));
+  const auto& env = out["env"];
+  EXPECT_GE(env["cpu_cores"].get<int>(), 1);
+  EXPECT_GE(env["page_bytes"].get<int>(), 4096);
+  EXPECT_GT(env["memory_bytes"].get<std::uint64_t>(), std::uint64_t{1} << 26);
+  EXPECT_FALSE(env["library_version"].get<std::string>().empty());
+  EXPECT_FALSE(env["compiler"].get<std::string>().empty());
+  EXPECT_EQ(env["kernel"].get<std::string>().rfind("Linux ", 0), 0U);
+  for (const auto* key : {"git_commit", "git_dirty", "cpu_model", "machine", "build_type", "sanitizers"}) {
+    EXPECT_TRUE(env.contains(key)) << key;
+  }
+}
+
+TEST(record_json, moments_are_utc) {
+  EXPECT_EQ(utc_text(std::chrono::system_clock::from_time_t(0)), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(utc_text(std::chrono::system_clock::from_time_t(1'000'000'000)), "2001-09-09T01:46:40Z");
+}
+
+}  // namespace
+}  // namespace switchyard::harness

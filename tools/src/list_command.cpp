@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// switchyard list: which suites, scenarios and cases there are.
+#include <algorithm>
+#include <iostream>
+
+#include "commands.hpp"
+
+namespace switchyard::tools {
+namespace {
+
+void print_suite(const harness::suite& from, const std::vector<harness::case_spec>& cases) {
+  std::cout << from.name << ": " << from.description << " (" << cases.size() << (cases.size() == 1 ? " case" : " cases")
+            << ")\n";
+  for (const auto& which : from.scenarios) {
+    const auto count =
+        std::count_if(cases.begin(), cases.end(), [&](const auto& spec) { return spec.name == which.name; });
+    if (count == 0) continue;
+    std::cout << "  " << from.name << '/' << which.name << "  " << count << (count == 1 ? " case" : " cases") << "  "
+              << which.sentence;
+    for (const auto& tag : which.tags) std::cout << " [" << tag << ']';
+    std::cout << '\n';
+  }
+}
+
+}  // namespace
+
+harness::exit_code list_command(const list_options& options) {
+  const auto& folder = options.common.scenarios;
+  const harness::suite_catalog catalog(folder.empty() ? default_scenarios_folder() : folder);
+  auto selection = options.common.selection;
+  if (selection.suites.empty()) selection.suites = catalog.names();
+  std::size_t total = 0;
+  for (const auto& from : harness::load_suites(catalog, selection)) {
+    const auto cases = harness::cases_of(from, catalog, selection);
+    total += cases.size();
+    if (options.shown == list_options::detail::cases) {
+      for (const auto& spec : cases) std::cout << spec.id << '\n';
+    } else if (!cases.empty()) {
+      print_suite(from, cases);
+    }
+  }
+  if (total == 0) throw harness::input_error("no case matches");
+  return harness::exit_code::all_passed;
+}
+
+}  // namespace switchyard::tools

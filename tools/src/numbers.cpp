@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers on the command line.
+#include "numbers.hpp"
+
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "switchyard/harness/scenario_error.hpp"
+
+namespace switchyard::tools {
+namespace {
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, number);
+  if (failure != std::errc{} || rest != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::uint64_t parse_count(const std::string& option, const std::string& text) {
+  const auto number = whole_number(text);
+  if (!number) throw harness::input_error(option + ": " + text + ": must be an integer from 0 to 18446744073709551615");
+  return *number;
+}
+
+std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
+  constexpr std::string_view units = "KMGT";
+  std::string_view digits = text;
+  unsigned shift = 0;
+  if (const auto unit = digits.empty() ? std::string_view::npos : units.find(digits.back());
+      unit != std::string_view::npos) {
+    shift = 10 * (static_cast<unsigned>(unit) + 1);
+    digits.remove_suffix(1);
+  }
+  const auto number = whole_number(digits);
+  if (!number || *number == 0 || *number > std::numeric_limits<std::uint64_t>::max() >> shift) {
+    throw harness::input_error(option + ": " + text + ": must be a number of bytes below 2^64, such as 1000000 or 8G");
+  }
+  return *number << shift;
+}
+
+}  // namespace switchyard::tools

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers on the command line. The parser of options wraps negative ones and saturates large ones; these refuse both.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace switchyard::tools {
+
+/// A decimal number below 2^64. Throws input_error naming `option` and `text`.
+std::uint64_t parse_count(const std::string& option, const std::string& text);
+
+/// The same with an optional unit K, M, G or T (powers of 1024); not 0.
+std::uint64_t parse_bytes(const std::string& option, const std::string& text);
+
+}  // namespace switchyard::tools
