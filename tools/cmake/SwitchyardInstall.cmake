@@ -11,3 +11,5 @@ configure_package_config_file(tools/cmake/switchyardConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/switchyardConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/switchyardConfig.cmake ${PROJECT_BINARY_DIR}/switchyardConfigVersion.cmake
   DESTINATION ${_package_dir})
+
+include(SwitchyardRepositoryTests)

@@ -4,6 +4,12 @@ if(BUILD_TESTING)
   include(GoogleTest)
 endif()
 
+# Emulators and sanitizers are slow: every TIMEOUT is multiplied by this.
+set(SWITCHYARD_TEST_TIMEOUT_FACTOR 1 CACHE STRING "Factor, an integer, for the timeouts of tests")
+
+# All that the tests labelled `sanitize` need: a sanitizer build makes this target and nothing more.
+add_custom_target(sanitize_tests)
+
 # switchyard_add_test(NAME target SOURCES a.cpp ... LIBRARIES lib ... [LABELS cpu ...] [TIMEOUT seconds])
 function(switchyard_add_test)
   cmake_parse_arguments(arg "" "NAME;TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
@@ -16,11 +22,17 @@ function(switchyard_add_test)
   if(NOT arg_LABELS)
     set(arg_LABELS cpu)
   endif()
+  math(EXPR timeout "${arg_TIMEOUT} * ${SWITCHYARD_TEST_TIMEOUT_FACTOR}")
+  # One word, cpu+sanitize: gtest_discover_tests takes lists apart. ctest -L looks for a pattern, so it finds each.
+  string(REPLACE ";" "+" labels "${arg_LABELS}")
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main switchyard_build_options)
   # PRE_TEST: the binary is asked for its cases when ctest runs, which a cross-build can only do under its emulator.
-  gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+  if("sanitize" IN_LIST arg_LABELS)
+    add_dependencies(sanitize_tests ${arg_NAME})
+  endif()
 endfunction()
 
 # switchyard_add_header_tests(target include_dir header ...): each public header compiles when it is included alone.
