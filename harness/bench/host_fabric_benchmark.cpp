@@ -38,7 +38,7 @@ struct rows {
 /// Distinct experts per token, the same in every run.
 std::vector<std::int32_t> make_ids(int rank, std::int64_t num_tokens) {
   std::vector<std::int32_t> ids;
-  std::uint64_t state = 0x9E3779B97F4A7C15ULL * static_cast<std::uint64_t>(rank + 1);
+  std::uint64_t state = 0x9E3779B97F4A7C15ULL * (static_cast<std::uint64_t>(rank) + 1);
   std::vector<std::int32_t> experts(static_cast<std::size_t>(shape.num_experts));
   std::iota(experts.begin(), experts.end(), 0);
   for (std::int64_t t = 0; t < num_tokens; ++t) {
@@ -215,7 +215,7 @@ void golden_combine(benchmark::State& state) {
     reference::combine_token(terms, owners, 7168, dtype::bf16, reference::sum_order::slot_order, out.as<std::byte>());
     benchmark::ClobberMemory();
   }
-  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * count * row_bytes));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(count * row_bytes));
 }
 BENCHMARK(golden_combine)->ArgName("rows")->Arg(2)->Arg(8)->Unit(benchmark::kMicrosecond);
 

@@ -36,6 +36,7 @@ one_sided_config config_of(const case_spec& spec) {
   // A rank that is absent from the very first step must be missed after `timeout`, not after the warm-up.
   const bool absent_at_once = spec.absent && spec.absent->step == 0;
   config.warmup_timeout = absent_at_once ? config.timeout : std::max(config.timeout, least_warmup);
+  if (spec.warmup_timeout.count() != 0) config.warmup_timeout = spec.warmup_timeout;
   config.max_blocks = spec.blocks;
   return config;
 }

@@ -211,7 +211,7 @@ TEST(bad_input, sweeps) {
 
 TEST(bad_input, a_sweep_that_explodes) {
   std::string values = "0";
-  for (int value = 1; value < 100; ++value) values += "," + std::to_string(value);
+  for (int value = 1; value < 100; ++value) values.append(1, ',').append(std::to_string(value));
   const auto axes =
       R"("invalid_percent": [)" + values + R"(], "late_us": [)" + values + R"(], "extra_bytes": [)" + values + "]";
   expect_refusals({{swept(R"({"kind": "product", "axes": {)" + axes + "}}"),

@@ -61,6 +61,7 @@ struct case_spec {
   int workers = 1;  ///< threads that run a rank's blocks
   std::uint32_t first_epoch = 1;
   std::chrono::milliseconds timeout{10'000};
+  std::chrono::milliseconds warmup_timeout{0};  ///< of the first step; 0: long enough for threads to be started
   lateness late;
   std::optional<absence> absent;
   fault_code expected_fault = fault_code::none;  ///< a case that must fault: which code, on every rank that is there
