@@ -9,15 +9,18 @@ constexpr std::size_t block_alignment = 64;
 // A cache line and 16 bytes: data() is then aligned to 16 and not to 32, so that code which needs more is found out.
 constexpr std::size_t front_bytes = fenced_buffer::fence_bytes + 16;
 
-void fill_fence(std::byte* fence, std::size_t bytes) noexcept {
-  for (std::size_t i = 0; i < bytes; ++i) fence[i] = canary_byte(i);
+using pattern = std::byte (*)(std::size_t index) noexcept;
+
+void fill_fence(std::byte* fence, std::size_t bytes, pattern byte_at = canary_byte) noexcept {
+  for (std::size_t i = 0; i < bytes; ++i) fence[i] = byte_at(i);
 }
 
 // Adds the changed bytes of a fence that starts `offset` from the fenced bytes.
-void inspect(const std::byte* fence, std::size_t bytes, std::int64_t offset, std::optional<canary_damage>& found) {
+void inspect(const std::byte* fence, std::size_t bytes, std::int64_t offset, std::optional<canary_damage>& found,
+             pattern byte_at = canary_byte) {
   for (std::size_t i = 0; i < bytes; ++i) {
-    if (fence[i] == canary_byte(i)) continue;
-    if (!found) found = canary_damage{offset + static_cast<std::int64_t>(i), canary_byte(i), fence[i], 0};
+    if (fence[i] == byte_at(i)) continue;
+    if (!found) found = canary_damage{offset + static_cast<std::int64_t>(i), byte_at(i), fence[i], 0};
     ++found->count;
   }
 }
@@ -60,14 +63,14 @@ workspace_guards::workspace_guards(std::byte* workspace, std::span<const workspa
 }
 
 void workspace_guards::fill() const noexcept {
-  for (const auto& each : gaps_) fill_fence(each.bytes.data(), each.bytes.size());
+  for (const auto& each : gaps_) fill_fence(each.bytes.data(), each.bytes.size(), guard_byte);
 }
 
 std::vector<workspace_guards::broken_guard> workspace_guards::check() const {
   std::vector<broken_guard> broken;
   for (const auto& each : gaps_) {
     std::optional<canary_damage> found;
-    inspect(each.bytes.data(), each.bytes.size(), static_cast<std::int64_t>(each.region_bytes), found);
+    inspect(each.bytes.data(), each.bytes.size(), static_cast<std::int64_t>(each.region_bytes), found, guard_byte);
     if (found) broken.push_back({each.region, *found});
   }
   return broken;
