@@ -5,20 +5,14 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "switchyard/config.hpp"
 #include "switchyard/payloads.hpp"
 #include "switchyard/spec/errors.hpp"
+#include "switchyard/support.hpp"
 
 namespace switchyard {
-
-/// Whether a fabric can be used here, and if not, why.
-struct support {
-  bool available = false;
-  std::string reason;  ///< empty when available
-};
 
 /// One rank's end of an EP group's exchange.
 ///

@@ -12,3 +12,4 @@
 #include "switchyard/spec/formats.hpp"
 #include "switchyard/spec/shapes.hpp"
 #include "switchyard/stream.hpp"
+#include "switchyard/support.hpp"

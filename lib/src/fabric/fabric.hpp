@@ -9,8 +9,8 @@
 #include "layout/workspace_layout.hpp"
 #include "protocol/params.hpp"
 #include "switchyard/config.hpp"
-#include "switchyard/one_sided_all_to_all.hpp"
 #include "switchyard/stream.hpp"
+#include "switchyard/support.hpp"
 
 namespace switchyard {
 

@@ -33,7 +33,7 @@ struct dispatched_rank {
 };
 
 /// The rank that owns `expert`: experts are split contiguously, the first num_experts mod ep_size ranks own one more.
-/// -1 for an id outside [0, num_experts).
+/// -1 for an id outside [0, num_experts). Throws switchyard::invalid_argument when ep_size < 1.
 int owner_of(std::int64_t expert, std::int64_t num_experts, int ep_size);
 
 /// The distinct owners of a token's experts, in the order of their first slot.
@@ -52,11 +52,13 @@ enum class sum_order : std::uint8_t {
 /// Sum of one token's rows: fp32 accumulation starting from the first row, one rounding (nearest even) to `type`, no
 /// contraction, no flush to zero, NaN results canonical (0x7FFF, 0x7FFF, 0x7FFFFFFF), exact +0 without rows. One row
 /// comes back bit for bit. `owners` gives each row's rank (used by rank_order only; same length as rows).
-/// rows[i] and out: `elements` elements of `type`.
+/// rows[i] and out: `elements` elements of `type`, no alignment needed; out overlaps no row. Throws
+/// switchyard::invalid_argument when the lengths differ or a pointer is null.
 void combine_token(std::span<const std::byte* const> rows, std::span<const int> owners, std::size_t elements,
                    dtype type, sum_order order, std::byte* out);
 
-/// Bytes of one step's payload rows of `row_bytes` bytes, counted from the routing. Per rank.
+/// Bytes of one step's payload rows of `row_bytes` bytes, counted from the routing. Per rank. count_traffic throws as
+/// dispatch does.
 struct traffic {
   std::uint64_t selection_bytes = 0;    ///< one row per (token, k) with a valid expert, self included
   std::uint64_t unique_bytes = 0;       ///< one row per (token, distinct rank), self included

@@ -20,7 +20,8 @@ float expert_scale(std::int32_t expert);
 /// x[j]: element j of the row when the rows travel in params.dtype (dispatch_format none, or bf16/fp16 equal to it);
 /// for every other format the row is opaque and x[j] = int8(row byte floor(j * row_bytes / hidden_size)) / 128.
 /// `topk_weights` empty: every weight is 1. hidden_row: params.dispatch_bytes().hidden_states bytes; out: hidden_size
-/// elements of params.dtype. A row none of whose experts belongs to `owner` gives +0.
+/// elements of params.dtype; neither need be aligned. A row none of whose experts belongs to `owner` gives +0.
+/// Throws switchyard::invalid_argument when the spans' lengths, `owner` or a null pointer contradict the shape.
 void simulated_expert_row(int owner, int ep_size, const comm_params& params, std::span<const std::int32_t> topk_ids,
                           std::span<const float> topk_weights, const std::byte* hidden_row, std::byte* out);
 
