@@ -19,8 +19,8 @@ constexpr std::byte canary_byte(std::size_t index) noexcept {
   return static_cast<std::byte>(0xC5U ^ ((index * 29U) & 0xFFU));
 }
 
-/// Byte `index` of a guard inside a workspace: nowhere that of a fence, so that a copy which runs past an input's end and
-/// past its row at the receiver does not write what is there already.
+/// Byte `index` of a guard inside a workspace: nowhere that of a fence, so that a copy which runs past an input's end
+/// and past its row at the receiver does not write what is there already.
 constexpr std::byte guard_byte(std::size_t index) noexcept { return ~canary_byte(index); }
 
 /// The byte that fills memory which `step` is about to leave unwritten: 16 of them in turn, all negative as ids.
