@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,32 +16,18 @@ namespace {
 
 enum class outcome : std::uint32_t { ready, invalid_argument, unsupported, out_of_memory, other };
 
-constexpr std::array<std::string_view, 18> term_names{"num_experts",
-                                                      "top_k",
-                                                      "max_tokens_per_rank",
-                                                      "hidden_size",
-                                                      "dtype",
-                                                      "dispatch_format",
-                                                      "invalid_expert_id",
-                                                      "extra_payload_bytes_per_token",
-                                                      "timeout (ns)",
-                                                      "warmup_timeout (ns)",
-                                                      "max_blocks",
-                                                      "ep_size",
-                                                      "fabric kind",
-                                                      "workspace_bytes",
-                                                      "first_epoch",
-                                                      "byte order",
-                                                      "group id (high)",
-                                                      "group id (low)"};
-using term_values = std::array<std::int64_t, term_names.size()>;
+struct term {
+  std::string_view name;
+  std::int64_t value;
+};
+constexpr std::size_t num_terms = 19;
 
 /// One rank's part of the gathering; plain bytes.
 struct verdict {
   outcome result = outcome::ready;
   std::uint32_t reason_length = 0;
   std::array<char, 240> reason{};
-  term_values terms{};
+  std::array<std::int64_t, num_terms> terms{};
 };
 
 template <class Value>
@@ -48,18 +35,29 @@ std::int64_t as_term(Value value) {
   return static_cast<std::int64_t>(value);
 }
 
-term_values values_of(const group_terms& terms, const group_id& id) {
+/// All terms, in the order in which a difference is named.
+std::array<term, num_terms> terms_of(const group_terms& terms, const group_id& id) {
   const auto& p = terms.params;
   const auto& c = terms.config;
-  return {p.num_experts,         p.top_k,
-          p.max_tokens_per_rank, p.hidden_size,
-          as_term(p.dtype),      p.dispatch_format ? as_term(*p.dispatch_format) : -1,
-          p.invalid_expert_id,   as_term(c.extra_payload_bytes_per_token),
-          c.timeout.count(),     c.warmup_timeout.count(),
-          c.max_blocks,          terms.ep_size,
-          as_term(terms.kind),   as_term(terms.workspace_bytes),
-          terms.first_epoch,     0x0102030405060708,
-          as_term(id[0]),        as_term(id[1])};
+  return {{{"group id (high)", as_term(id[0])},
+           {"group id (low)", as_term(id[1])},
+           {"ep_size", terms.ep_size},
+           {"fabric kind", as_term(terms.kind)},
+           {"num_experts", p.num_experts},
+           {"top_k", p.top_k},
+           {"max_tokens_per_rank", p.max_tokens_per_rank},
+           {"hidden_size", p.hidden_size},
+           {"dtype", as_term(p.dtype)},
+           {"dispatch_format", p.dispatch_format ? as_term(*p.dispatch_format) : -1},
+           {"invalid_expert_id", p.invalid_expert_id},
+           {"extra_payload_bytes_per_token", as_term(c.extra_payload_bytes_per_token)},
+           {"timeout (ns)", c.timeout.count()},
+           {"warmup_timeout (ns)", c.warmup_timeout.count()},
+           {"max_blocks", c.max_blocks},
+           {"first_epoch", terms.first_epoch},
+           {"workspace_bytes", as_term(terms.workspace_bytes)},
+           {"layout digest", as_term(terms.layout_digest)},
+           {"byte order", 0x0102030405060708}}};
 }
 
 void keep_reason(verdict& mine, outcome result, std::string_view reason) {
@@ -89,12 +87,12 @@ std::string reasons(const std::vector<verdict>& all) {
   return text;
 }
 
-void check_terms(const std::vector<verdict>& all) {
+void check_terms(const std::vector<verdict>& all, const std::array<term, num_terms>& names) {
   std::string text;
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    for (std::size_t i = 0; i < term_names.size(); ++i) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
       if (all[rank].terms[i] == all[0].terms[i]) continue;
-      text += (text.empty() ? "" : "; ") + std::string(term_names[i]) + " is " + std::to_string(all[rank].terms[i]) +
+      text += (text.empty() ? "" : "; ") + std::string(names[i].name) + " is " + std::to_string(all[rank].terms[i]) +
               " on rank " + std::to_string(rank) + " and " + std::to_string(all[0].terms[i]) + " on rank 0";
       break;  // what follows from the first difference (sizes) only adds noise
     }
@@ -107,7 +105,6 @@ void check_terms(const std::vector<verdict>& all) {
 void agree_on_construction(comm_backend& backend, const group_terms& terms, std::chrono::nanoseconds timeout,
                            const std::function<void()>& prepare) {
   verdict mine;
-  mine.terms = values_of(terms, backend.group_id());
   try {
     prepare();
   } catch (const invalid_argument& e) {
@@ -116,9 +113,13 @@ void agree_on_construction(comm_backend& backend, const group_terms& terms, std:
     keep_reason(mine, outcome::unsupported, e.what());
   } catch (const out_of_memory& e) {
     keep_reason(mine, outcome::out_of_memory, e.what());
+  } catch (const std::bad_alloc&) {
+    keep_reason(mine, outcome::out_of_memory, "host memory for the library's own tables could not be had");
   } catch (const std::exception& e) {
     keep_reason(mine, outcome::other, e.what());
   }
+  const auto named = terms_of(terms, backend.group_id());
+  for (std::size_t i = 0; i < named.size(); ++i) mine.terms[i] = named[i].value;
   std::vector<verdict> all(static_cast<std::size_t>(backend.size()));
   backend.allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)), timeout);
 
@@ -126,7 +127,7 @@ void agree_on_construction(comm_backend& backend, const group_terms& terms, std:
   for (const auto& v : all) {
     if (v.result != outcome::ready) fail(v.result, "construction: " + reasons(all));
   }
-  check_terms(all);
+  check_terms(all, named);
 }
 
 }  // namespace switchyard

@@ -18,11 +18,13 @@ struct group_terms {
   int ep_size = 1;
   fabric_kind kind = fabric_kind::host;
   std::uint64_t workspace_bytes = 0;
+  std::uint64_t layout_digest = 0;
   std::uint32_t first_epoch = 1;
 };
 
-/// Runs `prepare` (local checks and allocation), then gathers all ranks' verdicts and terms. Collective. Rethrows what
-/// `prepare` threw, with the same type, or throws for the first rank that failed or whose terms differ from rank 0's.
+/// Runs `prepare` (local checks and allocation; it may complete `terms`), then gathers all ranks' verdicts and terms.
+/// Collective. Rethrows what `prepare` threw, with the same type, or throws for the first rank that failed or whose
+/// terms differ from rank 0's.
 void agree_on_construction(comm_backend& backend, const group_terms& terms, std::chrono::nanoseconds timeout,
                            const std::function<void()>& prepare);
 

@@ -16,7 +16,8 @@ std::string describe(const fault_record& record) {
     text += ", phase due is " + std::string(to_string(static_cast<phase>(record.expected)));
   }
   if (record.code == fault_code::timeout && record.from_notice == 0) {
-    text += ", waited " + std::to_string(record.waited_ns / 1'000'000) + " ms";
+    text += ", waited " + std::to_string(record.waited_ns / 1'000'000) + " ms for its " +
+            std::string(to_string(record.awaited));
   }
   std::string missing;
   for (int rank = 0; rank < max_ep_size; ++rank) {

@@ -8,7 +8,8 @@
 
 namespace switchyard {
 
-/// For example: "dispatch of epoch 7 failed: timeout, waited 200 ms for rank 2 (no header from 2)".
+/// For example: "dispatch of epoch 7 failed: timeout, rank 2, waited 200 ms for its header, nothing complete from
+/// rank(s) 2".
 std::string describe(const fault_record& record);
 
 }  // namespace switchyard

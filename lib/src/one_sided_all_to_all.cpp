@@ -23,7 +23,6 @@ std::shared_ptr<fabric> fabric_of(const bootstrap& boot) {
 }
 
 void check_bootstrap(const bootstrap& boot) {
-  if (!boot.comm_backend) throw invalid_argument("bootstrap: comm_backend is null");
   if (boot.comm_backend->size() != boot.ep_size) {
     throw invalid_argument("bootstrap: ep_size is " + std::to_string(boot.ep_size) + ", must be comm_backend's size " +
                            std::to_string(boot.comm_backend->size()));
@@ -32,6 +31,12 @@ void check_bootstrap(const bootstrap& boot) {
     throw invalid_argument("bootstrap: rank is " + std::to_string(boot.rank) + ", must be comm_backend's rank " +
                            std::to_string(boot.comm_backend->rank()));
   }
+}
+
+bool overlaps(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
+  const auto a_begin = reinterpret_cast<std::uintptr_t>(a);
+  const auto b_begin = reinterpret_cast<std::uintptr_t>(b);
+  return a_bytes != 0 && b_bytes != 0 && a_begin < b_begin + b_bytes && b_begin < a_begin + a_bytes;
 }
 
 /// The payloads in the order of the payload_set's bits, with their header words and regions.
@@ -60,11 +65,13 @@ class one_sided_all_to_all::impl {
  public:
   impl(const bootstrap& boot, const comm_params& params, const one_sided_config& config)
       : params_(params), config_(config), rank_(boot.rank), ep_size_(boot.ep_size), fabric_(fabric_of(boot)) {
-    check_bootstrap(boot);
+    if (!boot.comm_backend) throw invalid_argument("bootstrap: comm_backend is null, must be this rank's backend");
     // The deadline of the meeting itself; a config that breaks its rule is reported by the meeting.
-    const auto warmup = std::max<std::chrono::nanoseconds>(effective_warmup(config), std::chrono::milliseconds(1));
-    group_terms terms{params, config, boot.ep_size, boot.kind, 0, boot.first_epoch};
+    const auto warmup = std::clamp<std::chrono::nanoseconds>(effective_warmup(config), std::chrono::milliseconds(1),
+                                                             std::chrono::hours(24));
+    group_terms terms{params, config, boot.ep_size, boot.kind, 0, 0, boot.first_epoch};
     agree_on_construction(*boot.comm_backend, terms, warmup, [&] {
+      check_bootstrap(boot);
       check_group(params, config, boot.ep_size);
       if (boot.first_epoch == 0) throw invalid_argument("bootstrap: first_epoch is 0, must not be");
       if (const auto usable = fabric_->available(boot.device); !usable.available) throw unsupported(usable.reason);
@@ -77,6 +84,8 @@ class one_sided_all_to_all::impl {
       request.first_epoch = boot.first_epoch;
       request.host_memory = boot.host_memory;
       layout_ = request.layout;
+      terms.workspace_bytes = layout_.total_bytes;
+      terms.layout_digest = layout::digest_of(layout_);
       workspace_ = fabric_->open(request);
     });
     workspace_->connect(*boot.comm_backend, warmup);
@@ -113,6 +122,10 @@ class one_sided_all_to_all::impl {
       const auto& slot = payload_slots[i];
       const auto& input = inputs.*slot.input;
       if (!input.present) continue;
+      if (overlaps(input.data, num_tokens_ * input.row_bytes, workspace_->data(), layout_.total_bytes)) {
+        throw invalid_argument(std::string(layout::region_table[static_cast<std::size_t>(slot.view_region)].name) +
+                               ".data lies in the workspace, must be memory of yours: peers write there meanwhile");
+      }
       payload_set |= 1U << i;
       protocol::set(words_, slot.row_bytes_word, static_cast<std::uint32_t>(input.row_bytes));
       launch.payloads[launch.num_payloads++] = {static_cast<const std::byte*>(input.data), input.row_bytes,
@@ -149,9 +162,16 @@ class one_sided_all_to_all::impl {
     check_combine(inputs, output, static_cast<std::int64_t>(num_tokens_), params_);
     const auto* given = static_cast<const std::byte*>(inputs.expert_output);
     const bool zero_copy = given == combine_rows();
-    const auto* begin = workspace_->data();
-    if (!zero_copy && !std::less<>{}(given, begin) && std::less<>{}(given, begin + layout_.total_bytes)) {
-      throw invalid_argument("expert_output lies in the workspace, but is not combine_input_buffer()");
+    const auto row_bytes = static_cast<std::uint64_t>(inputs.hidden_size) * itemsize(inputs.dtype);
+    const auto given_bytes = static_cast<std::uint64_t>(ep_size_) * tokens_per_rank_ * row_bytes;
+    if (!zero_copy && overlaps(given, given_bytes, workspace_->data(), layout_.total_bytes)) {
+      throw invalid_argument("expert_output lies in the workspace, must be combine_input_buffer() or memory of yours");
+    }
+    if (overlaps(output.data, num_tokens_ * row_bytes, workspace_->data(), layout_.total_bytes)) {
+      throw invalid_argument("output lies in the workspace, must be memory of yours");
+    }
+    if (overlaps(output.data, num_tokens_ * row_bytes, given, given_bytes)) {
+      throw invalid_argument("output overlaps expert_output, must not: rows are summed while others are still read");
     }
 
     protocol::combine_params launch;
@@ -171,18 +191,28 @@ class one_sided_all_to_all::impl {
     in_flight_ = false;
   }
 
-  [[nodiscard]] std::optional<fault_record> status() const { return workspace_ ? workspace_->fault() : std::nullopt; }
-
-  void abort(std::string_view reason) {
-    check_alive();
-    {
-      const std::lock_guard lock(reason_mutex_);
-      if (abort_reason_.empty()) abort_reason_ = reason;
-    }
-    workspace_->abort();
+  // status, abort and destroy may meet on different threads: each takes its own hold of the workspace.
+  [[nodiscard]] std::optional<fault_record> status() const {
+    const auto workspace = held_workspace();
+    return workspace ? workspace->fault() : std::nullopt;
   }
 
-  void destroy() noexcept { workspace_.reset(); }
+  void abort(std::string_view reason) {
+    const auto workspace = held_workspace();
+    if (!workspace) throw state_error("abort: the instance has been destroyed");
+    workspace->abort();  // first of all: peers are waiting
+    const std::lock_guard lock(mutex_);
+    if (abort_reason_.empty()) abort_reason_ = reason;
+  }
+
+  void destroy() noexcept {
+    std::shared_ptr<fabric_workspace> last;
+    {
+      const std::lock_guard lock(mutex_);
+      last = std::move(workspace_);
+    }
+    if (last) last->drain();
+  }
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int ep_size() const noexcept { return ep_size_; }
@@ -196,13 +226,20 @@ class one_sided_all_to_all::impl {
 
   void check_usable(stream_ref stream) {
     check_alive();
-    if (stream.kind() != fabric_->stream_kind()) throw invalid_argument("stream is of another fabric");
+    if (stream.kind() != fabric_->stream_kind()) {
+      throw invalid_argument("stream is of another fabric, must be of the one that the instance was made for");
+    }
     const auto fault = workspace_->fault();
     if (!fault) return;
     auto message = "the workspace is poisoned: " + describe(*fault);
-    const std::lock_guard lock(reason_mutex_);
+    const std::lock_guard lock(mutex_);
     if (fault->code == fault_code::aborted && !abort_reason_.empty()) message += " (" + abort_reason_ + ")";
     throw peer_fault(message, *fault);
+  }
+
+  [[nodiscard]] std::shared_ptr<fabric_workspace> held_workspace() const {
+    const std::lock_guard lock(mutex_);
+    return workspace_;
   }
 
   [[nodiscard]] std::byte* combine_rows() const { return workspace_->data() + layout_.offset_of(region::combine_rows); }
@@ -213,7 +250,7 @@ class one_sided_all_to_all::impl {
   int ep_size_;
   std::shared_ptr<fabric> fabric_;
   layout::workspace_layout layout_;
-  std::unique_ptr<fabric_workspace> workspace_;
+  std::shared_ptr<fabric_workspace> workspace_;
 
   bool in_flight_ = false;
   std::uint64_t tokens_per_rank_ = 0;  // of the step in flight, and so on
@@ -221,9 +258,26 @@ class one_sided_all_to_all::impl {
   launch_plan plan_;
   protocol::step_words words_{};
 
-  mutable std::mutex reason_mutex_;
+  mutable std::mutex mutex_;  // of workspace_ (the pointer) and abort_reason_
   std::string abort_reason_;
 };
+
+namespace {
+
+/// Runs a collective call; a local error of it also says what it means for the peers.
+template <class Call>
+auto telling_peers_wait(int ep_size, Call call) {
+  const std::string consequence = ep_size > 1 ? "; peers wait for this rank until abort() or their deadline" : "";
+  try {
+    return call();
+  } catch (const invalid_argument& e) {
+    throw invalid_argument(e.what() + consequence);
+  } catch (const state_error& e) {
+    throw state_error(e.what() + consequence);
+  }
+}
+
+}  // namespace
 
 support one_sided_all_to_all::platform_support(fabric_kind kind, int device) {
   switch (kind) {
@@ -239,11 +293,11 @@ one_sided_all_to_all::~one_sided_all_to_all() = default;
 
 dispatch_result one_sided_all_to_all::dispatch(const dispatch_inputs& inputs, const dispatch_options& options,
                                                stream_ref stream) {
-  return impl_->dispatch(inputs, options, stream);
+  return telling_peers_wait(impl_->ep_size(), [&] { return impl_->dispatch(inputs, options, stream); });
 }
 rows_view one_sided_all_to_all::combine_input_buffer(dtype type) { return impl_->combine_input_buffer(type); }
 void one_sided_all_to_all::combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream) {
-  impl_->combine(inputs, output, stream);
+  telling_peers_wait(impl_->ep_size(), [&] { impl_->combine(inputs, output, stream); });
 }
 std::optional<fault_record> one_sided_all_to_all::status() const { return impl_->status(); }
 void one_sided_all_to_all::abort(std::string_view reason) { impl_->abort(reason); }

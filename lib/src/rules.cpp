@@ -22,6 +22,15 @@ void in_range(std::string_view field, std::int64_t value, std::int64_t least, st
   refuse(field, value, std::to_string(least) + " .. " + std::to_string(most) + why);
 }
 
+void check_pointer(const std::string& name, const void* data, const char* rows) {
+  if (data == nullptr) throw invalid_argument(name + " is null, must point to " + rows);
+  const auto past = reinterpret_cast<std::uintptr_t>(data) % required_alignment;
+  if (past != 0) {
+    throw invalid_argument(name + " is " + std::to_string(past) + " bytes past a multiple of " +
+                           std::to_string(required_alignment) + ", must be aligned to it");
+  }
+}
+
 void check_payload(const std::string& name, const payload& what, std::int64_t num_tokens, std::size_t capacity) {
   if (!what.present) return;
   if (what.row_bytes == 0) refuse(name + ".row_bytes", what.row_bytes, "at least 1 when the payload is present");
@@ -29,10 +38,7 @@ void check_payload(const std::string& name, const payload& what, std::int64_t nu
     refuse(name + ".row_bytes", what.row_bytes, "at most the capacity of " + std::to_string(capacity) + " bytes");
   }
   if (num_tokens == 0) return;
-  if (what.data == nullptr) throw invalid_argument(name + ".data is null, must point to num_tokens rows");
-  if (reinterpret_cast<std::uintptr_t>(what.data) % required_alignment != 0) {
-    throw invalid_argument(name + ".data is not aligned to " + std::to_string(required_alignment) + " bytes");
-  }
+  check_pointer(name + ".data", what.data, "num_tokens rows");
 }
 
 void check_required(const std::string& name, const payload& what) {
@@ -49,6 +55,11 @@ std::chrono::nanoseconds effective_warmup(const one_sided_config& config) {
 void check_group(const comm_params& params, const one_sided_config& config, int ep_size) {
   constexpr auto int32_max = std::numeric_limits<std::int32_t>::max();
   in_range("ep_size", ep_size, 1, max_ep_size, "");
+  in_range("dtype", static_cast<std::int64_t>(params.dtype), 0, static_cast<std::int64_t>(dtype::fp32), " (a dtype)");
+  if (params.dispatch_format) {
+    in_range("dispatch_format", static_cast<std::int64_t>(*params.dispatch_format), 0,
+             static_cast<std::int64_t>(dispatch_format::mxfp4), " (a dispatch_format)");
+  }
   in_range("num_experts", params.num_experts, 1, int32_max, "");
   in_range("top_k", params.top_k, 1, max_top_k, "");
   in_range("max_tokens_per_rank", params.max_tokens_per_rank, 1, int32_max / 2, "");
@@ -120,6 +131,8 @@ void check_dispatch(const dispatch_inputs& inputs, std::int64_t tokens_per_rank,
 void check_combine(const combine_inputs& inputs, const combine_output& output, std::int64_t num_tokens,
                    const comm_params& params) {
   in_range("combine hidden_size", inputs.hidden_size, 1, static_cast<std::int64_t>(1) << 24, "");
+  in_range("combine dtype", static_cast<std::int64_t>(inputs.dtype), 0, static_cast<std::int64_t>(dtype::fp32),
+           " (a dtype)");
   const auto capacity = static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype);
   const auto row_bytes = static_cast<std::size_t>(inputs.hidden_size) * itemsize(inputs.dtype);
   if (row_bytes > capacity) {
@@ -131,14 +144,8 @@ void check_combine(const combine_inputs& inputs, const combine_output& output, s
   if (output.num_tokens != num_tokens) {
     refuse("output.num_tokens", output.num_tokens, "the dispatch's num_tokens = " + std::to_string(num_tokens));
   }
-  if (inputs.expert_output == nullptr) throw invalid_argument("expert_output is null");
-  const auto aligned = [](const void* data) {
-    return reinterpret_cast<std::uintptr_t>(data) % required_alignment == 0;
-  };
-  if (!aligned(inputs.expert_output)) throw invalid_argument("expert_output is not aligned to 16 bytes");
-  if (num_tokens == 0) return;
-  if (output.data == nullptr) throw invalid_argument("output.data is null, must point to num_tokens rows");
-  if (!aligned(output.data)) throw invalid_argument("output.data is not aligned to 16 bytes");
+  check_pointer("expert_output", inputs.expert_output, "ep_size * T rows");
+  if (num_tokens != 0) check_pointer("output.data", output.data, "num_tokens rows");
 }
 
 }  // namespace switchyard

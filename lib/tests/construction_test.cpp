@@ -201,7 +201,8 @@ TEST(rules, dispatch_inputs_are_checked_before_anything_is_enqueued) {
        [](auto& in) { in.hidden_states.row_bytes = 65; }},
       {"hidden_states.row_bytes is 0", [](auto& in) { in.hidden_states.row_bytes = 0; }},
       {"hidden_states.data is null", [](auto& in) { in.hidden_states.data = nullptr; }},
-      {"hidden_states.data is not aligned", [](auto& in) { in.hidden_states.data = memory.data() + 8; }},
+      {"hidden_states.data is 8 bytes past a multiple of 16",
+       [](auto& in) { in.hidden_states.data = memory.data() + 8; }},
       {"topk_ids.row_bytes is 4, must be 4 * top_k = 8", [](auto& in) { in.topk_ids.row_bytes = 4; }},
       {"hidden_states_scale.row_bytes is 1, must be at most the capacity of 0",
        [](auto& in) {

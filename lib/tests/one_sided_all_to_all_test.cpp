@@ -4,8 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <limits>
+#include <memory_resource>
+#include <new>
+#include <string>
 
 #include "support/host_group.hpp"
 
@@ -180,6 +185,83 @@ TEST(one_sided_all_to_all, calls_out_of_turn_are_refused) {
   EXPECT_THROW(instance.abort("late"), state_error);
   EXPECT_FALSE(instance.status());
   EXPECT_EQ(instance.workspace_data(), nullptr);
+}
+
+TEST(one_sided_all_to_all, memory_of_the_workspace_or_of_one_another_is_refused) {
+  auto options = small_group(1);
+  host_group group(options);
+  auto& instance = group.instance(0);
+  auto& stream = group.stream(0);
+  token_batch batch(0, options.params, {{0, 2}, {1, 3}});
+  auto inputs = batch.inputs();
+  inputs.hidden_states.data = instance.workspace_data() + 4096;
+  EXPECT_THROW(instance.dispatch(inputs, {}, stream), invalid_argument);
+  (void)instance.dispatch(batch.inputs(), {}, stream);
+  const auto buffer = instance.combine_input_buffer(dtype::bf16);
+  EXPECT_THROW(instance.combine({buffer.data, 8, dtype::bf16}, {instance.workspace_data(), 2}, stream),
+               invalid_argument);
+  EXPECT_THROW(instance.combine({buffer.data, 8, dtype::bf16}, {buffer.data, 2}, stream), invalid_argument);
+  test::aligned_bytes own(40 * 16);
+  EXPECT_THROW(instance.combine({own.as<void>(), 8, dtype::bf16}, {own.as<std::byte>() + 32, 2}, stream),
+               invalid_argument);
+  // An expert_output that begins before the workspace and reaches into it.
+  EXPECT_THROW(instance.combine({instance.workspace_data() - 16, 8, dtype::bf16}, batch.output(), stream),
+               invalid_argument);
+  instance.combine({own.as<void>(), 8, dtype::bf16}, batch.output(), stream);
+  stream.synchronize();
+  EXPECT_FALSE(instance.status());
+}
+
+TEST(one_sided_all_to_all, a_local_error_says_that_peers_wait) {
+  auto options = small_group(2);
+  host_group group(options);
+  token_batch batch(0, options.params, {{0, 2}});
+  try {
+    (void)group.instance(0).dispatch(batch.inputs(), {.runtime_max_tokens_per_rank = 0}, group.stream(0));
+    ADD_FAILURE() << "T of 0 was taken";
+  } catch (const invalid_argument& e) {
+    EXPECT_NE(std::string(e.what()).find("runtime_max_tokens_per_rank is 0"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("abort()"), std::string::npos) << e.what();
+  }
+}
+
+/// Address space without memory behind it until it is touched.
+class sparse_memory final : public std::pmr::memory_resource {
+  void* do_allocate(std::size_t bytes, std::size_t) override {
+    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) throw std::bad_alloc();
+    return p;
+  }
+  void do_deallocate(void* p, std::size_t bytes, std::size_t) override { munmap(p, bytes); }
+  [[nodiscard]] bool do_is_equal(const memory_resource& o) const noexcept override { return this == &o; }
+};
+
+// The rows of source 2 begin past 2^32 bytes from those of source 0: 2 * 2^17 tokens * 16 KiB.
+TEST(one_sided_all_to_all, offsets_pass_32_bits) {
+  sparse_memory memory;
+  group_options options;
+  options.ep_size = 3;
+  options.params = {.num_experts = 3, .top_k = 1, .max_tokens_per_rank = 1 << 17, .hidden_size = 8192};
+  options.config.timeout = std::chrono::seconds(50);
+  options.host_memory = &memory;
+  host_group group(options);
+  on_every_rank(3, [&](int rank) {
+    token_batch batch(rank, options.params, {{0}, {0}});
+    auto& instance = group.instance(rank);
+    const auto received = instance.dispatch(batch.inputs(), {}, group.stream(rank));
+    auto experts = test::identity_experts(instance, received, group.stream(rank));
+    group.stream(rank).synchronize();
+    ASSERT_FALSE(instance.status());
+    if (rank == 0) {
+      const std::size_t row = (std::size_t{2} << 17) + 1;
+      EXPECT_EQ(received.recv_counts[2], 2);
+      EXPECT_EQ(received_value(received, row, 8191), token_batch::value(2, 1, 8191));
+    }
+    instance.combine(experts, batch.output(), group.stream(rank));
+    group.stream(rank).synchronize();
+    ASSERT_FALSE(instance.status());
+    EXPECT_EQ(batch.output_row(1)[8190], token_batch::value(rank, 1, 8190));
+  });
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ struct bootstrap {
   int device = 0;  ///< ignored on the host fabric
   std::shared_ptr<switchyard::comm_backend> comm_backend;
   /// Host fabric only: where the workspace is allocated (workspace_bytes(), page aligned). Null: pages of the system.
-  /// Must outlive the workspaces of all ranks.
+  /// Must outlive the workspaces of all ranks and be thread-safe: the last rank to let go of a workspace frees it.
   std::pmr::memory_resource* host_memory = nullptr;
   /// A fabric other than the built-in ones (a simulator, a fabric that injects faults). Null: the built-in fabric of
   /// `kind`.

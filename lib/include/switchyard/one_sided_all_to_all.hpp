@@ -45,19 +45,21 @@ class one_sided_all_to_all {
   /// for this rank until abort() or their deadline), peer_fault when the workspace is poisoned.
   dispatch_result dispatch(const dispatch_inputs& inputs, const dispatch_options& options, stream_ref stream);
 
-  /// [ep_size * T, hidden_size] rows of `type` in the workspace, T that of the step in flight. Writing them on the
-  /// step's stream between dispatch and combine and passing them to combine avoids a copy. Local.
-  /// Throws invalid_argument when the rows do not fit, state_error when no step is in flight.
+  /// [ep_size * T, hidden_size] rows of `type` in the workspace, T that of the step in flight; for a combine of a
+  /// smaller h, rows lie h elements apart from the same address. Writing them on the step's stream between dispatch and
+  /// combine and passing them to combine avoids a copy. Local. Throws invalid_argument when the rows do not fit,
+  /// state_error when no step is in flight.
   rows_view combine_input_buffer(dtype type);
 
   /// Returns to each token the unweighted sum of the rows that its distinct ranks computed for it: fp32 accumulation in
   /// top-k slot order (first slot of each rank) starting from the first row, one rounding to nearest even, NaN results
   /// canonical, exactly +0 for a token with no valid expert. A token with one source comes back bit for bit.
-  /// expert_output must stay unchanged until the phase ends on `stream`; only rows that hold tokens are read.
+  /// expert_output must stay unchanged until the phase ends on `stream`; only rows that hold tokens are read. output
+  /// overlaps neither expert_output nor the workspace.
   /// Collective in stream order. Throws as dispatch.
   void combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream);
 
-  /// The first fault of the workspace, or nothing. Local, never blocks.
+  /// The first fault of the workspace, or nothing. Local, never blocks, from any thread.
   [[nodiscard]] std::optional<fault_record> status() const;
 
   /// Poisons this rank's workspace, records `aborted`, and tells all peers, which leave their waits at once. Local,
@@ -65,8 +67,9 @@ class one_sided_all_to_all {
   /// fault.
   void abort(std::string_view reason);
 
-  /// Frees this rank's end. Idempotent. Waits for this rank's queued work, not for peers; what peers still write goes
-  /// to memory that lives until the last rank has let go. Local; never throws.
+  /// Frees this rank's end. Idempotent. Waits for this rank's queued work, which may itself wait for peers until its
+  /// deadline (abort() first to cut that short), and for nothing else: what peers still write goes to memory that lives
+  /// until the last rank has let go. Not to be called from a task on the rank's own stream. Local; never throws.
   void destroy() noexcept;
 
   [[nodiscard]] int rank() const noexcept;

@@ -19,7 +19,8 @@ enum class fabric_kind : std::uint8_t {
 /// Thread-safe. The destructor waits for all work.
 class host_stream {
  public:
-  /// Throws invalid_argument unless 1 <= num_workers <= 256.
+  /// Throws invalid_argument unless 1 <= num_workers <= 256, out_of_memory when a thread cannot be started. Workers run
+  /// in the default floating-point environment, whatever that of the caller is.
   explicit host_stream(int num_workers = 1);
   ~host_stream();
   host_stream(const host_stream&) = delete;
@@ -31,7 +32,8 @@ class host_stream {
   void enqueue(std::function<void()> task);
   /// Appends `num_blocks` >= 1 calls body(0) .. body(num_blocks - 1), run concurrently by the workers.
   void launch(int num_blocks, std::function<void(int)> body);
-  /// Blocks the caller until everything enqueued so far has ended; its effects are then visible to the caller.
+  /// Blocks the caller until everything enqueued so far has ended; its effects are then visible to the caller. Not to
+  /// be called from a task of the same stream.
   void synchronize();
 
  private:

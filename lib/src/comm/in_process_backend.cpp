@@ -38,7 +38,9 @@ class meeting {
     }
     if (generation_ == generation) throw peer_fault(why_broken_, {});
     // The next generation cannot complete, and so cannot replace the result, before this rank has come to it.
-    if (!sizes_agree_) throw invalid_argument("comm backend: ranks gather parts of different sizes");
+    if (!sizes_agree_)
+      throw invalid_argument("comm backend: rank " + std::to_string(rank) + " gathers " + std::to_string(mine.size()) +
+                             " bytes, must be as many as every other rank");
     if (!result_.empty()) std::memcpy(all.data(), result_.data(), result_.size());
   }
 

@@ -33,6 +33,10 @@ class injecting_block {
   std::uint32_t* scratch(std::uint64_t words) { return inner_.scratch(words); }
   void scratch_or(std::uint32_t* word, std::uint32_t bits) { inner_.scratch_or(word, bits); }
   std::uint64_t now_ns() { return inner_.now_ns(); }
+  template <class T>
+  T broadcast(T value) {
+    return inner_.broadcast(value);
+  }
   std::uint32_t arrive(std::uint32_t* word) { return inner_.arrive(word); }
   bool elect(std::uint32_t* word) { return inner_.elect(word); }
   std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) { return inner_.first_entry(word, now); }
@@ -120,9 +124,13 @@ class injecting_block {
 
   template <class Ready, class Probe>
   protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds, Probe probe) {
-    // A wait has no target of its own; only rank and count select it.
-    if (hits(operation::wait_all, bounds.notice) && dropped()) return protocol::wait_status::ready;
-    return inner_.wait_all(count, ready, bounds, probe);
+    // A wait has no target of its own; what it is for, rank and count select it.
+    const bool meant = !plan_.plan().wait_for || *plan_.plan().wait_for == bounds.what;
+    if (!meant || !hits(operation::wait_all, bounds.notice)) return inner_.wait_all(count, ready, bounds, probe);
+    if (dropped()) return protocol::wait_status::ready;
+    auto changed = bounds;
+    if (is(effect::extend)) changed.deadline_ns += plan_.plan().amount * 1000;
+    return inner_.wait_all(count, ready, changed, probe);
   }
 
   void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
@@ -130,6 +138,7 @@ class injecting_block {
     if (num_rows < 2 || !hits(operation::reduce_rows, rows[0])) {
       return inner_.reduce_rows(out, rows, num_rows, elements, type);
     }
+    if (is(effect::delay)) pause();
     std::vector<const std::byte*> changed(rows, rows + num_rows);
     if (is(effect::reorder)) std::reverse(changed.begin(), changed.end());
     if (is(effect::drop)) changed.pop_back();

@@ -28,6 +28,7 @@ enum class operation : std::uint8_t {
 
 /// What is done instead. `amount` is that of the mutation.
 enum class effect : std::uint8_t {
+  extend,      ///< wait_all: with a deadline `amount` microseconds later
   drop,        ///< not at all (wait_all: returns at once; reduce_rows: the last row is left out)
   delay,       ///< `amount` microseconds later than it should, in the caller's time
   defer,       ///< put: after the block's next publish and `amount` microseconds more; as if the release were missing
@@ -48,6 +49,7 @@ struct mutation {
   std::uint64_t amount = 0;
   std::optional<layout::region> region = std::nullopt;  ///< only where the operation's target lies in this region
   std::optional<std::uint64_t> offset = std::nullopt;   ///< only at this byte offset in the region
+  std::optional<awaited> wait_for = std::nullopt;       ///< only waits for this
   std::optional<std::int32_t> rank = std::nullopt;      ///< only on this rank
   std::optional<std::int32_t> peer = std::nullopt;      ///< only where the target lies in this rank's workspace
   bool to_self = false;                       ///< only where the target lies in the acting rank's own workspace

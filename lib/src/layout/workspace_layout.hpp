@@ -145,6 +145,18 @@ constexpr workspace_layout make_layout(const extents& dims) {
   return result;
 }
 
+/// Of all offsets and sizes: equal when two ranks address each other's workspaces alike.
+constexpr std::uint64_t digest_of(const workspace_layout& plan) {
+  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a, a word at a time
+  const auto add = [&hash](std::uint64_t word) { hash = (hash ^ word) * 1099511628211ULL; };
+  for (std::size_t i = 0; i < num_regions; ++i) {
+    add(plan.offsets[i]);
+    add(plan.sizes[i]);
+  }
+  add(plan.total_bytes);
+  return hash;
+}
+
 static_assert(
     [] {
       for (std::size_t i = 0; i < num_regions; ++i) {

@@ -18,15 +18,20 @@ enum class wait_status : std::uint8_t {
   probed,   ///< the caller's probe asked to stop
 };
 
-/// What ends a wait besides its condition.
+/// What ends a wait besides its condition, and what it is for.
 struct wait_bounds {
   const std::uint64_t* notice = nullptr;  ///< this rank's notice word
   std::uint32_t incarnation = 0;          ///< tag of a notice that counts
   std::uint64_t deadline_ns = 0;          ///< on the clock of now_ns()
+  awaited what = awaited::nothing;
 };
 
 /// The operations of a block. All threads of the team call each one with the same arguments, unless marked [thread];
-/// results marked [team] are equal on all threads. Memory orders, in the words of C++:
+/// results marked [team] are equal on all threads. Words that another rank, another block or the host may change at any
+/// time are read by thread 0 and broadcast wherever the team's course depends on them, so that threads never part ways.
+/// In wait_all, `ready(i)` is called by one thread for each i, again until it holds, in ascending order per thread;
+/// `probe()` now and then by one thread. Inside for_each_row, `put` and `reduce_rows` belong to the part of the team
+/// that has the row. Memory orders, in the words of C++:
 ///
 /// | operation      | order                                                                                        |
 /// | -------------- | -------------------------------------------------------------------------------------------- |
@@ -45,16 +50,17 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
   b.sync();
-  // Scratch of the team for the current role: at least `u64` 32-bit words, contents undefined.
+  // Scratch of the team for the current role, contents undefined. A role asks for at most scratch_words() of its phase.
   { b.scratch(u64) } -> std::same_as<std::uint32_t*>;
-  b.scratch_or(word32, u32);  // [thread] atomic within the team
+  b.scratch_or(word32, u32);                            // [thread] atomic within the team
+  { b.broadcast(u64) } -> std::same_as<std::uint64_t>;  // [team] thread 0's value, of any trivial type
   { b.now_ns() } -> std::same_as<std::uint64_t>;
 
   // Words of this rank's own round state and tables.
   { b.take_ticket(word32) } -> std::same_as<std::uint32_t>;     // [team] fetch and increment
   { b.arrive(word32) } -> std::same_as<std::uint32_t>;          // [team] fetch and increment
   { b.elect(word32) } -> std::same_as<bool>;                    // [thread] 0 -> 1, true for one caller
-  { b.first_entry(word, u64) } -> std::same_as<std::uint64_t>;  // [team] 0 -> u64; the value that stands
+  { b.first_entry(word, u64) } -> std::same_as<std::uint64_t>;  // [team] 0 -> thread 0's u64; what stands
   { b.load_u32(word32) } -> std::same_as<std::uint32_t>;        // [thread]
   b.store_u32(word32, u32);                                     // [thread]
   b.store_u64(word, u64);                                       // [thread]

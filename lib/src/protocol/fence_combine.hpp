@@ -33,7 +33,7 @@ bool offer_rows(Block& block, const combine_params& p, const phase_frame& frame,
         // Echoed, so that the origin can tell that both still speak of the same routing.
         block.post(slot + i, layout::tagged(layout::data_of(block.poll(sent + i)), frame.epoch));
       } else {
-        post_fixed_word(block, ws, frame, p.words, origin, i);
+        post_fixed_word(block, ws, frame, origin, i);
       }
     }
   }
@@ -60,7 +60,7 @@ bool offer_rows(Block& block, const combine_params& p, const phase_frame& frame,
 template <block Block>
 bool check_owner(Block& block, const combine_params& p, const phase_frame& frame, std::int32_t owner) {
   const auto& ws = p.ws;
-  if (!await_header(block, ws, frame, p.words, p.tokens_per_rank, owner)) return false;
+  if (!await_header(block, ws, frame, p.tokens_per_rank, owner)) return false;
   const auto* echo = ws.header(ws.rank, phase::combine, frame.parity, owner);
   const auto* kept = ws.local<std::uint32_t>(ws.layout.offset_of(layout::region::sent_bitmaps)) +
                      static_cast<std::uint64_t>(owner) * ws.layout.dims.bitmap_words();
@@ -94,20 +94,20 @@ bool reduce_tokens(Block& block, const combine_params& p, const phase_frame& fra
   const auto& ws = p.ws;
   const auto slots = ws.layout.dims.slots();
   const auto* routes = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + first * slots;
-  // Which owner is late, for the record. Conditions are looked at in order, so this is where the wait stands.
-  std::int32_t waiting_for = -1;
+  const auto is_offered = [&](std::uint64_t i) {
+    const auto route = routes[i];
+    if (route.rank < 0) return true;
+    const auto* flag = ws.flag(ws.rank, phase::combine, route.rank, route.row / p.chunk_tokens);
+    return layout::tag_of(block.poll(flag)) == frame.epoch;
+  };
   // Acquires the rows: pairs with publish in offer_rows at each owner.
-  const auto status = block.wait_all((last - first) * slots,
-                                     [&](std::uint64_t i) {
-                                       const auto route = routes[i];
-                                       if (route.rank < 0) return true;
-                                       waiting_for = route.rank;
-                                       const auto* flag =
-                                           ws.flag(ws.rank, phase::combine, route.rank, route.row / p.chunk_tokens);
-                                       return layout::tag_of(block.poll(flag)) == frame.epoch;
-                                     },
-                                     frame.bounds, [] { return false; });
-  if (!settle(block, ws, frame, p.words, status, waiting_for)) return false;
+  const auto needed = (last - first) * slots;
+  const auto status = block.wait_all(needed, is_offered, bounds_for(frame, awaited::rows), [] { return false; });
+  if (status != wait_status::ready) {
+    std::uint64_t late = 0;
+    while (late < needed && is_offered(late)) ++late;
+    return settle(block, ws, frame, status, awaited::rows, late < needed ? routes[late].rank : -1);
+  }
 
   const auto row_bytes = p.elements * itemsize(p.type);
   const auto offered = ws.layout.offset_of(layout::region::combine_rows);

@@ -75,7 +75,7 @@ void post_header_part(Block& block, const dispatch_params& p, const phase_frame&
     for (std::uint64_t i = block.thread_index(); i < ranks * fixed_header_words; i += block.num_threads()) {
       const auto index = i % fixed_header_words;
       if (index == static_cast<std::uint64_t>(header_word::row_count)) continue;
-      post_fixed_word(block, ws, frame, p.words, static_cast<std::int32_t>(i / fixed_header_words), index);
+      post_fixed_word(block, ws, frame, static_cast<std::int32_t>(i / fixed_header_words), index);
     }
   }
   // A word of 32 tokens belongs to the chunk that holds its first token; small chunks share words.
@@ -97,15 +97,14 @@ void post_header_part(Block& block, const dispatch_params& p, const phase_frame&
 /// Sums the counts of earlier chunks: where this chunk's rows begin at each rank. The last chunk then knows, and posts,
 /// how many rows there are in all.
 template <block Block>
-wait_status look_back(Block& block, const dispatch_params& p, const phase_frame& frame, const chunk_frame& c,
-                      std::uint64_t chunk) {
+bool look_back(Block& block, const dispatch_params& p, const phase_frame& frame, const chunk_frame& c,
+               std::uint64_t chunk) {
   const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
   const auto* published = p.ws.local<std::uint64_t>(p.ws.layout.offset_of(layout::region::chunk_counts));
   // Lower tickets only: their blocks have begun, and publish their counts before they wait for anything.
-  const auto status = block.wait_all(
-      chunk * ranks, [&](std::uint64_t i) { return layout::tag_of(block.poll(published + i)) == frame.epoch; },
-      frame.bounds, [] { return false; });
-  if (status != wait_status::ready) return status;
+  const bool came = await(block, p.ws, frame, awaited::own_counts, p.ws.rank, chunk * ranks,
+                          [&](std::uint64_t i) { return layout::tag_of(block.poll(published + i)) == frame.epoch; });
+  if (!came) return false;
   for (std::uint64_t rank = block.thread_index(); rank < ranks; rank += block.num_threads()) {
     std::uint32_t base = 0;
     for (std::uint64_t earlier = 0; earlier < chunk; ++earlier) {
@@ -119,7 +118,7 @@ wait_status look_back(Block& block, const dispatch_params& p, const phase_frame&
     }
   }
   block.sync();
-  return status;
+  return true;
 }
 
 /// Copies every token of the chunk to each of its ranks and notes where it went.
@@ -152,7 +151,7 @@ template <block Block>
 bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame, std::uint64_t chunk) {
   const auto c = route_chunk(block, p, frame, chunk);
   post_header_part(block, p, frame, c);
-  if (!settle(block, p.ws, frame, p.words, look_back(block, p, frame, c, chunk), p.ws.rank)) return false;
+  if (!look_back(block, p, frame, c, chunk)) return false;
   send_rows(block, p, c);
   // Releases the chunk's rows to wait_all in receive_source of each peer that has some.
   block.publish(
@@ -169,7 +168,7 @@ bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame
 template <block Block>
 bool receive_source(Block& block, const dispatch_params& p, const phase_frame& frame, std::int32_t source) {
   const auto& ws = p.ws;
-  if (!await_header(block, ws, frame, p.words, p.tokens_per_rank, source)) return false;
+  if (!await_header(block, ws, frame, p.tokens_per_rank, source)) return false;
   const auto* header = ws.header(ws.rank, phase::dispatch, frame.parity, source);
   const auto bits_at = [&](std::uint64_t word) { return layout::data_of(block.poll(header + bitmap_word + word)); };
   const auto rows = count_bits(bits_at, 0, p.tokens_per_rank);
@@ -195,16 +194,13 @@ bool receive_source(Block& block, const dispatch_params& p, const phase_frame& f
 
   // Acquires the rows: pairs with publish in send_chunk at the source. A chunk without rows for us raises no flag.
   const auto chunks = (p.tokens_per_rank + p.chunk_tokens - 1) / p.chunk_tokens;
-  const auto status = block.wait_all(
-      chunks,
-      [&](std::uint64_t chunk) {
-        const auto first = chunk * p.chunk_tokens;
-        const auto last = first + p.chunk_tokens < p.tokens_per_rank ? first + p.chunk_tokens : p.tokens_per_rank;
-        if (count_bits(bits_at, first, last) == 0) return true;
-        return layout::tag_of(block.poll(ws.flag(ws.rank, phase::dispatch, source, chunk))) == frame.epoch;
-      },
-      frame.bounds, [] { return false; });
-  if (!settle(block, ws, frame, p.words, status, source)) return false;
+  const bool came = await(block, ws, frame, awaited::rows, source, chunks, [&](std::uint64_t chunk) {
+    const auto first = chunk * p.chunk_tokens;
+    const auto last = first + p.chunk_tokens < p.tokens_per_rank ? first + p.chunk_tokens : p.tokens_per_rank;
+    if (count_bits(bits_at, first, last) == 0) return true;
+    return layout::tag_of(block.poll(ws.flag(ws.rank, phase::dispatch, source, chunk))) == frame.epoch;
+  });
+  if (!came) return false;
   const auto first_row = static_cast<std::uint64_t>(source) * p.tokens_per_rank * ids_per_row;
   const auto* inbox = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids_inbox));
   block.copy_local(reinterpret_cast<std::byte*>(ids + first_row), reinterpret_cast<const std::byte*>(inbox + first_row),

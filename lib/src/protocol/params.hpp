@@ -68,6 +68,12 @@ struct dispatch_params {
   std::uint64_t chunk_tokens = 1;     ///< a power of two below 32, or a multiple of 32
 };
 
+/// 32-bit words of scratch that a block needs: bits, bases and counts of one chunk for every rank.
+constexpr std::uint64_t scratch_words(const dispatch_params& p) {
+  const auto span_words = (p.chunk_tokens + 31) / 32;  // a chunk never straddles a word that it does not fill
+  return static_cast<std::uint64_t>(p.ws.ep_size) * (span_words + 2);
+}
+
 struct combine_params {
   workspace_handle ws;
   step_words words{};
@@ -80,5 +86,7 @@ struct combine_params {
   std::uint64_t chunk_tokens = 1;   ///< rows under one flag
   std::uint64_t reduce_tokens = 1;  ///< tokens that one reduce role sums
 };
+
+constexpr std::uint64_t scratch_words(const combine_params&) { return 0; }
 
 }  // namespace switchyard::protocol

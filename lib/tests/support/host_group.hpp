@@ -10,6 +10,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -44,6 +45,7 @@ struct group_options {
   int ep_size = 2;
   int workers = 1;
   std::uint32_t first_epoch = 1;
+  std::pmr::memory_resource* host_memory = nullptr;
   std::function<std::shared_ptr<fabric>(int)> make_fabric;
 };
 
@@ -78,6 +80,7 @@ class host_group {
       boot.ep_size = options.ep_size;
       boot.comm_backend = backends[static_cast<std::size_t>(rank)];
       boot.first_epoch = options.first_epoch;
+      boot.host_memory = options.host_memory;
       if (options.make_fabric) boot.custom_fabric = options.make_fabric(rank);
       at(streams_, rank) = std::make_unique<host_stream>(options.workers);
       at(instances_, rank) = std::make_unique<one_sided_all_to_all>(boot, options.params, options.config);

@@ -47,6 +47,14 @@ enum class step_field : std::uint8_t {
   routed_bitmap,  ///< the owner's copy of the routing bitmap against the source's
 };
 
+/// What a wait was for.
+enum class awaited : std::uint8_t {
+  nothing,     ///< the fault was not seen in a wait
+  header,      ///< a peer's header
+  rows,        ///< rows of a peer
+  own_counts,  ///< this rank's own earlier chunks
+};
+
 /// One bit per rank of the group.
 using rank_set = std::array<std::uint64_t, max_ep_size / 64>;
 
@@ -54,16 +62,17 @@ using rank_set = std::array<std::uint64_t, max_ep_size / 64>;
 struct fault_record {
   fault_code code = fault_code::none;
   switchyard::phase phase = switchyard::phase::dispatch;
-  step_field field = step_field::none;  ///< of a step_mismatch
-  std::uint8_t from_notice = 0;         ///< 1: learned from the notice of rank `origin`; 0: seen by this rank
-  std::int32_t rank = -1;               ///< the rank to look at; -1: none is known
-  std::int32_t origin = -1;             ///< the rank that saw the fault first
-  std::uint32_t epoch = 0;              ///< of the failed phase
-  std::uint64_t expected = 0;           ///< this rank's value of `field`
-  std::uint64_t actual = 0;             ///< the other rank's value of `field`
-  std::uint64_t waited_ns = 0;          ///< since this rank's first block entered the phase
-  std::uint64_t timeout_ns = 0;         ///< the deadline in force
-  rank_set missing{};                   ///< active peers whose header or rows this rank did not have
+  step_field field = step_field::none;  ///< of a step_mismatch or a bad_header
+  switchyard::awaited awaited = switchyard::awaited::nothing;
+  std::uint8_t from_notice = 0;  ///< 1: learned from the notice of rank `origin`; 0: seen by this rank
+  std::int32_t rank = -1;        ///< the rank to look at; -1: none is known
+  std::int32_t origin = -1;      ///< the rank that saw the fault first
+  std::uint32_t epoch = 0;       ///< of the failed phase
+  std::uint64_t expected = 0;    ///< this rank's value of `field`
+  std::uint64_t actual = 0;      ///< the other rank's value of `field`
+  std::uint64_t waited_ns = 0;   ///< since this rank's first block entered the phase
+  std::uint64_t timeout_ns = 0;  ///< the deadline in force
+  rank_set missing{};            ///< active peers whose header or rows this rank did not have
 };
 
 constexpr std::string_view to_string(phase which) noexcept { return which == phase::dispatch ? "dispatch" : "combine"; }
@@ -84,6 +93,16 @@ constexpr std::string_view to_string(fault_code code) noexcept {
     case fault_code::out_of_order: return "out_of_order";
     case fault_code::bad_header: return "bad_header";
     case fault_code::aborted: return "aborted";
+  }
+  return "unknown";
+}
+
+constexpr std::string_view to_string(awaited what) noexcept {
+  switch (what) {
+    case awaited::nothing: return "nothing";
+    case awaited::header: return "header";
+    case awaited::rows: return "rows";
+    case awaited::own_counts: return "own_counts";
   }
   return "unknown";
 }

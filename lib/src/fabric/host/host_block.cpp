@@ -47,11 +47,6 @@ void backoff::pause() {
   std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
-std::uint32_t* host_block::scratch(std::uint64_t words) {
-  if (scratch_.size() < words) scratch_.resize(words);
-  return scratch_.data();
-}
-
 std::uint64_t host_block::now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "protocol/block.hpp"
 
@@ -24,10 +23,17 @@ class backoff {
 
 class host_block {
  public:
+  /// `scratch`: words for the roles of one launch; null when its roles ask for none.
+  explicit host_block(std::uint32_t* scratch = nullptr) : scratch_(scratch) {}
+
   static std::uint32_t thread_index() { return 0; }
   static std::uint32_t num_threads() { return 1; }
   static void sync() {}
-  std::uint32_t* scratch(std::uint64_t words);
+  [[nodiscard]] std::uint32_t* scratch(std::uint64_t) const { return scratch_; }
+  template <class T>
+  static T broadcast(T value) {
+    return value;
+  }
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { *word |= bits; }
   static std::uint64_t now_ns();
 
@@ -87,7 +93,7 @@ class host_block {
                           dtype type);
 
  private:
-  std::vector<std::uint32_t> scratch_;
+  std::uint32_t* scratch_;
 };
 
 static_assert(protocol::block<host_block>);

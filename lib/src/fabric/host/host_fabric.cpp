@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "fabric/host/address_book.hpp"
 #include "fabric/host/host_memory.hpp"
 #include "fabric/host/host_policy.hpp"
 #include "protocol/fence_combine.hpp"
@@ -36,6 +37,25 @@ class launch_count {
   std::mutex mutex_;
   std::condition_variable idle_;
   int running_ = 0;
+};
+
+/// One launch: counted as running until its last block has ended, or until it is clear that it was never queued.
+struct launch_state {
+  launch_state(std::shared_ptr<launch_count> counted, int num_blocks, std::uint64_t words_per_block)
+      : scratch(static_cast<std::size_t>(num_blocks) * words_per_block),
+        words(words_per_block),
+        blocks_left(num_blocks),
+        running(counted.get(), [counted](launch_count* count) { count->end(); }) {
+    counted->begin();
+  }
+  [[nodiscard]] std::uint32_t* scratch_of(int block) {
+    return scratch.data() + static_cast<std::size_t>(block) * words;
+  }
+
+  std::vector<std::uint32_t> scratch;
+  std::uint64_t words;
+  std::atomic<int> blocks_left;
+  std::shared_ptr<launch_count> running;
 };
 
 /// What queued launches need even when the workspace object is gone.
@@ -72,15 +92,11 @@ class host_workspace final : public fabric_workspace {
   [[nodiscard]] std::byte* data() const noexcept override { return part_->memory.data(); }
 
   void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override {
-    // Ranks are threads of one process: the address of the owner is enough to share it. The barrier keeps every
-    // shared_ptr in place until all peers have copied it.
-    const auto* mine = &part_;
-    std::vector<const std::shared_ptr<shared_part>*> all(static_cast<std::size_t>(handle_.ep_size));
-    backend.allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)), timeout);
-    for (const auto* part : all) peers_.push_back(*part);
-    for (const auto& part : peers_) bases_.push_back(part->memory.data());
+    for (auto& part : exchange_addresses(backend, part_, timeout)) {
+      peers_.push_back(std::static_pointer_cast<shared_part>(std::move(part)));
+      bases_.push_back(peers_.back()->memory.data());
+    }
     handle_.peers = bases_.data();
-    backend.barrier(timeout);
   }
 
   [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const override {
@@ -103,20 +119,25 @@ class host_workspace final : public fabric_workspace {
   void abort() override {
     host_block block;
     auto& round = handle_.round();
-    if (block.elect(&round.fault_elected)) {
-      fault_record record;
-      record.code = fault_code::aborted;
-      record.rank = handle_.rank;
-      record.origin = handle_.rank;
-      block.record(handle_.mailbox, record);
-    }
-    block.store_u32(&round.poison, 1);
-    const protocol::notice told{fault_code::aborted, phase::dispatch, step_field::none,
-                                static_cast<std::uint8_t>(handle_.rank), handle_.rank};
-    // The incarnation is written once, before any launch.
+    if (!block.elect(&round.fault_elected)) return;  // there is a fault already, and its notices are out or going out
+    fault_record record;
+    record.code = fault_code::aborted;
+    record.phase = static_cast<phase>(block.load_u32(&round.phase_due));
+    record.epoch = block.load_u32(&round.epoch);
+    record.rank = handle_.rank;
+    record.origin = handle_.rank;
+    block.record(handle_.mailbox, record);
+    const protocol::notice told{record.code, record.phase, step_field::none, static_cast<std::uint8_t>(handle_.rank),
+                                handle_.rank};
+    // The incarnation is written once, before any launch. This rank comes last, as in protocol::raise.
     const auto word = layout::tagged(protocol::encode(told), round.incarnation);
     const auto offset = handle_.layout.offset_of(layout::region::notice);
-    for (auto* base : bases_) block.post(reinterpret_cast<std::uint64_t*>(base + offset), word);
+    for (std::size_t i = 1; i <= bases_.size(); ++i) {
+      auto* base = bases_[(static_cast<std::size_t>(handle_.rank) + i) % bases_.size()];
+      block.post(reinterpret_cast<std::uint64_t*>(base + offset), word);
+    }
+    block.store_u32(&round.fault_announced, 1);
+    block.store_u32(&round.poison, 1);
   }
 
   void drain() noexcept override { launches_->wait_idle(); }
@@ -126,13 +147,13 @@ class host_workspace final : public fabric_workspace {
   void enqueue(Params params, const launch_plan& plan, stream_ref stream, Kernel kernel) {
     params.ws = handle_;
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
-    launches_->begin();
-    // Peers' memory is held by peers_, which outlives the launch because the destructor drains.
-    auto left = std::make_shared<std::atomic<int>>(plan.num_blocks);
-    stream.host().launch(plan.num_blocks, [params, kernel, kernels = kernels_, launches = launches_, left](int) {
-      host_block block;
+    // Peers' memory is held by peers_, which outlives the launch because the destructor drains. Everything that a block
+    // needs is allocated here, where a failure can still be thrown.
+    auto run = std::make_shared<launch_state>(launches_, plan.num_blocks, scratch_words(params));
+    stream.host().launch(plan.num_blocks, [params, kernel, kernels = kernels_, run](int index) {
+      host_block block(run->scratch_of(index));
       (kernels.get()->*kernel)(block, params);
-      if (left->fetch_sub(1, std::memory_order_acq_rel) == 1) launches->end();
+      if (run->blocks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) run->running.reset();
     });
   }
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
 #include <atomic>
+#include <cfenv>
+#include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include "switchyard/spec/errors.hpp"
@@ -62,6 +67,33 @@ TEST(host_stream, a_task_may_enqueue_more) {
   stream.synchronize();
   EXPECT_EQ(ran.load(), 1);
 }
+
+TEST(host_stream, workers_round_as_the_contract_says_whatever_the_creator_does) {
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  host_stream stream(2);
+  std::atomic<int> default_rounding{0};
+  stream.launch(2, [&](int) { default_rounding.fetch_add(std::fegetround() == FE_TONEAREST ? 1 : 0); });
+  stream.synchronize();
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(default_rounding.load(), 2);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // both need address space of their own
+TEST(host_stream, threads_that_cannot_be_started_are_an_error_not_the_end) {
+  const auto start_too_many = [] {
+    rlimit tight;
+    tight.rlim_cur = tight.rlim_max = rlim_t{512} << 20;  // 256 stacks do not fit
+    setrlimit(RLIMIT_AS, &tight);
+    try {
+      const host_stream stream(256);
+    } catch (const out_of_memory&) {
+      std::_Exit(7);
+    }
+    std::_Exit(1);
+  };
+  EXPECT_EXIT(start_too_many(), testing::ExitedWithCode(7), "");
+}
+#endif
 
 TEST(host_stream, refuses_impossible_sizes) {
   EXPECT_THROW(host_stream(0), invalid_argument);

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a phase fails: waits that end otherwise than hoped, the record, the notice to all ranks.
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/block.hpp"
+#include "protocol/header.hpp"
+#include "protocol/params.hpp"
+#include "protocol/routing.hpp"
+
+namespace switchyard::protocol {
+
+/// What a block knows of the phase it is in.
+struct phase_frame {
+  phase which = phase::dispatch;
+  bool open = false;  ///< false: poisoned or faulted at entry, no role is run
+  std::uint32_t epoch = 0;
+  std::uint64_t parity = 0;
+  std::uint32_t incarnation = 0;
+  std::uint32_t digest = 0;
+  step_words words{};  ///< what this rank declares, complete but for digest and row_count
+  std::uint64_t start_ns = 0;
+  std::uint64_t timeout_ns = 0;
+  wait_bounds bounds;
+};
+
+constexpr wait_bounds bounds_for(const phase_frame& frame, awaited what) {
+  auto bounds = frame.bounds;
+  bounds.what = what;
+  return bounds;
+}
+
+template <block Block>
+bool has_notice(Block& block, const phase_frame& frame) {
+  return layout::tag_of(block.poll(frame.bounds.notice)) == frame.incarnation;
+}
+
+/// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. [thread]
+template <block Block>
+bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame, std::int32_t source) {
+  const std::uint64_t tokens = get(frame.words, header_word::runtime_max_tokens_per_rank);
+  const std::uint64_t chunk_tokens = get(frame.words, header_word::chunk_tokens);
+  const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
+  const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
+  for (std::uint64_t i = 0; i < bitmap_word + (tokens + 31) / 32; ++i) {
+    if (i != static_cast<std::uint64_t>(header_word::reserved) && !is_fresh(words + i)) return false;
+  }
+  const auto bits_at = [&](std::uint64_t w) { return layout::data_of(block.poll(words + bitmap_word + w)); };
+  const std::uint64_t rows = count_bits(bits_at, 0, tokens);
+  for (std::uint64_t first = 0, chunk = 0; first < tokens; first += chunk_tokens, ++chunk) {
+    const auto last = first + chunk_tokens < tokens ? first + chunk_tokens : tokens;
+    // In dispatch a chunk is of the source's tokens, in combine of the rows that it holds for us.
+    const bool due = frame.which == phase::dispatch ? count_bits(bits_at, first, last) != 0 : first < rows;
+    if (due && !is_fresh(ws.flag(ws.rank, frame.which, source, chunk))) return false;
+  }
+  return true;
+}
+
+template <block Block>
+rank_set incomplete_peers(Block& block, const workspace_handle& ws, const phase_frame& frame) {
+  rank_set missing{};
+  for (std::int32_t source = 0; source < ws.ep_size; ++source) {
+    if (!is_complete(block, ws, frame, source)) insert(missing, source);
+  }
+  return missing;
+}
+
+/// Records `fault` unless this workspace has one already, and tells every rank, so that all leave their waits. Fills in
+/// what every record holds. This rank comes last: what its stream runs after the phase may overwrite rows that peers
+/// are still reading, so they must be able to know before it can leave.
+template <block Block>
+void raise(Block& block, const workspace_handle& ws, const phase_frame& frame, fault_record fault) {
+  auto& round = ws.round();
+  if (block.thread_index() == 0 && block.elect(&round.fault_elected)) {
+    fault.phase = frame.which;
+    fault.epoch = frame.epoch;
+    fault.waited_ns = block.now_ns() - frame.start_ns;
+    fault.timeout_ns = frame.timeout_ns;
+    fault.missing = incomplete_peers(block, ws, frame);
+    if (fault.origin < 0) fault.origin = ws.rank;
+    block.record(ws.mailbox, fault);
+    const notice told{fault.code, frame.which, fault.field, static_cast<std::uint8_t>(fault.origin), fault.rank};
+    const auto word = layout::tagged(encode(told), frame.incarnation);
+    const auto offset = ws.layout.offset_of(layout::region::notice);
+    for (std::int32_t i = 1; i <= ws.ep_size; ++i) {
+      block.post(ws.at<std::uint64_t>((ws.rank + i) % ws.ep_size, offset), word);
+    }
+    block.store_u32(&round.fault_announced, 1);  // pairs with the load in leave
+  }
+  block.sync();
+}
+
+/// Compares the words of `source`'s header, whose digest differs, one by one. False when they did not all come: its
+/// sender stores them together, so they are due at once, and one that died between is not waited for long. [team]
+template <block Block>
+bool spell_out_mismatch(Block& block, const workspace_handle& ws, const phase_frame& frame, std::int32_t source,
+                        fault_record& fault) {
+  constexpr std::uint64_t grace_ns = 1'000'000'000;
+  const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
+  auto bounds = bounds_for(frame, awaited::header);
+  bounds.notice = nullptr;  // a notice of the same fault may well be here already; both values are worth a moment
+  const auto patience = block.broadcast(block.now_ns()) + grace_ns;
+  if (patience < bounds.deadline_ns) bounds.deadline_ns = patience;
+  const auto came = block.wait_all(
+      must_match_words.size(),
+      [&](std::uint64_t i) {
+        const auto index = static_cast<std::uint64_t>(must_match_words[i].word);
+        return layout::tag_of(block.poll(words + index)) == frame.epoch;
+      },
+      bounds, [] { return false; });
+  if (came != wait_status::ready) return false;
+  fault.code = fault_code::bad_header;  // unless a field differs: then the digest had a reason
+  fault.rank = source;
+  for (const auto& entry : must_match_words) {
+    const auto mine = get(frame.words, entry.word);
+    const auto theirs = layout::data_of(block.poll(words + static_cast<std::uint64_t>(entry.word)));
+    if (theirs == mine) continue;
+    fault.code = fault_code::step_mismatch;
+    fault.field = entry.field;
+    fault.expected = mine;
+    fault.actual = theirs;
+    break;
+  }
+  return true;
+}
+
+/// Leaves because of a notice. A mismatch that this rank can see for itself is worth more than hearsay.
+template <block Block>
+void raise_from_notice(Block& block, const workspace_handle& ws, const phase_frame& frame) {
+  const auto told = decode(layout::data_of(block.broadcast(block.poll(frame.bounds.notice))));
+  fault_record fault;
+  if (told.code == fault_code::step_mismatch) {
+    for (std::int32_t source = 0; source < ws.ep_size && fault.code == fault_code::none; ++source) {
+      const auto word = block.broadcast(block.poll(ws.header(ws.rank, frame.which, frame.parity, source)));
+      if (layout::tag_of(word) != frame.epoch || layout::data_of(word) == frame.digest) continue;
+      (void)spell_out_mismatch(block, ws, frame, source, fault);
+    }
+  }
+  if (fault.code == fault_code::none) {
+    fault.code = told.code;
+    fault.rank = told.rank;
+    fault.field = told.field;
+    fault.from_notice = 1;
+    fault.origin = told.origin;
+  }
+  raise(block, ws, frame, fault);
+}
+
+/// Turns the end of a wait into a fault unless the wait was fulfilled. `about` is the rank that was waited for, or -1.
+/// Returns whether the role may go on. [team]
+template <block Block>
+bool settle(Block& block, const workspace_handle& ws, const phase_frame& frame, wait_status status, awaited what,
+            std::int32_t about) {
+  if (status == wait_status::ready) return true;
+  if (status == wait_status::notice) {
+    raise_from_notice(block, ws, frame);
+    return false;
+  }
+  fault_record fault;
+  fault.code = status == wait_status::probed ? fault_code::order_mismatch : fault_code::timeout;
+  fault.awaited = what;
+  fault.rank = about;
+  raise(block, ws, frame, fault);
+  return false;
+}
+
+/// wait_all and settle in one.
+template <block Block, class Ready>
+bool await(Block& block, const workspace_handle& ws, const phase_frame& frame, awaited what, std::int32_t about,
+           std::uint64_t count, Ready ready) {
+  const auto status = block.wait_all(count, ready, bounds_for(frame, what), [] { return false; });
+  return settle(block, ws, frame, status, what, about);
+}
+
+}  // namespace switchyard::protocol
