@@ -29,6 +29,7 @@ struct run_command_options {
   std::uint64_t seed = 1;
   std::filesystem::path out = "records";
   std::size_t arena_bytes = 0;         ///< 0: three quarters of the machine's memory
+  std::string program = "switchyard";  ///< as it was called, for lines that repeat a case
   std::vector<std::string> arguments;  ///< as given, for the records
 };
 

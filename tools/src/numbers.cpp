@@ -8,11 +8,13 @@
 #include <string_view>
 
 #include "switchyard/harness/scenario_error.hpp"
+#include "switchyard/spec/shapes.hpp"
 
 namespace switchyard::tools {
 namespace {
 
 std::optional<std::uint64_t> whole_number(std::string_view text) {
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;  // octal to some, decimal to others
   std::uint64_t number = 0;
   const auto* end = text.data() + text.size();
   const auto [rest, failure] = std::from_chars(text.data(), end, number);
@@ -26,6 +28,14 @@ std::uint64_t parse_count(const std::string& option, const std::string& text) {
   const auto number = whole_number(text);
   if (!number) throw harness::input_error(option + ": " + text + ": must be an integer from 0 to 18446744073709551615");
   return *number;
+}
+
+std::int64_t parse_rank_count(const std::string& option, const std::string& text) {
+  const auto number = whole_number(text);
+  if (!number || *number < 1 || *number > max_ep_size) {
+    throw harness::input_error(option + ": " + text + ": must be an integer from 1 to " + std::to_string(max_ep_size));
+  }
+  return static_cast<std::int64_t>(*number);
 }
 
 std::uint64_t parse_bytes(const std::string& option, const std::string& text) {

@@ -10,7 +10,10 @@ namespace switchyard::tools {
 /// A decimal number below 2^64. Throws input_error naming `option` and `text`.
 std::uint64_t parse_count(const std::string& option, const std::string& text);
 
-/// The same with an optional unit K, M, G or T (powers of 1024); not 0.
+/// A number of ranks, 1 to max_ep_size. Throws as parse_count.
+std::int64_t parse_rank_count(const std::string& option, const std::string& text);
+
+/// A number as parse_count with an optional unit K, M, G or T (powers of 1024); not 0.
 std::uint64_t parse_bytes(const std::string& option, const std::string& text);
 
 }  // namespace switchyard::tools

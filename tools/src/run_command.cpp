@@ -46,12 +46,12 @@ std::string shell_word(const std::string& text) {
 
 /// The command that repeats a case, up to --case: it must find the same scenario file, and a suite given by its path is
 /// not in the folder.
-std::string repeat_command(const common_options& options) {
+std::string repeat_command(const std::string& program, const common_options& options) {
   const auto& suites = options.selection.suites;
   const auto is_path = [](const std::string& suite) {
     return suite.find('/') != std::string::npos || suite.ends_with(".json");
   };
-  std::string command = "switchyard run";
+  std::string command = shell_word(program) + " run";
   if (std::any_of(suites.begin(), suites.end(), is_path)) {
     for (const auto& suite : suites) command += ' ' + shell_word(suite);
   }
@@ -62,7 +62,7 @@ std::string repeat_command(const common_options& options) {
 harness::progress_options progress_for_stdout(const run_command_options& options) {
   harness::progress_options result;
   result.seed = options.seed;
-  result.repeat_command = repeat_command(options.common);
+  result.repeat_command = repeat_command(options.program, options.common);
   if (::isatty(STDOUT_FILENO) != 0) {
     result.how = harness::progress_options::style::terminal;
     winsize window{};
@@ -95,6 +95,8 @@ harness::record_writer open_records(harness::record_files& files, const harness:
   try {
     records.append(harness::record_line(harness::header_json(where, run)));
   } catch (const harness::record_error& error) {
+    std::error_code ignored;
+    std::filesystem::remove(files.records, ignored);  // a file without a header is nobody's record
     throw harness::input_error(files.records.string() + ": " + error.what());
   }
   return records;

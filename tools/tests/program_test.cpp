@@ -180,8 +180,8 @@ TEST_F(program, a_case_that_fails_says_how_to_repeat_it) {
   write("hasty.json", suite("hasty", R"("ranks": 2, "tokens": 1, "steps": 20, "timeout_ms": 1, "late_us": 200000)"));
   const auto result = run({"run", "hasty", "--seed", "9"});
   EXPECT_EQ(result.code, 2) << result.out;
-  EXPECT_NE(result.out.find("repeat: switchyard run --scenarios " + (folder_ / "scenarios").string() +
-                            " --case hasty/s --seed 9\n"),
+  EXPECT_NE(result.out.find(std::string("repeat: " SWITCHYARD_TEST_PROGRAM " run --scenarios ") +
+                            (folder_ / "scenarios").string() + " --case hasty/s --seed 9\n"),
             std::string::npos)
       << result.out;
   EXPECT_NE(result.out.find("exit code 2: "), std::string::npos) << result.out;

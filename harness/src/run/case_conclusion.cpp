@@ -29,7 +29,7 @@ bool names_exactly(const fault_record& record, int rank) {
   return record.rank == rank ? none_missing || only_missing : record.rank < 0 && only_missing;
 }
 
-std::string fault_problem(const case_spec& spec, const fault_record& record) {
+std::string fault_problem(const case_spec& spec, const fault_record& record, int steps_ended) {
   if (spec.expected_fault == fault_code::none) return "a fault where none was due";
   if (record.code != spec.expected_fault) {
     return "the fault due was " + std::string(to_string(spec.expected_fault));
@@ -37,6 +37,9 @@ std::string fault_problem(const case_spec& spec, const fault_record& record) {
   if (!spec.absent) return {};
   if (record.phase != spec.absent->phase) {
     return "the fault was due in " + std::string(to_string(spec.absent->phase));
+  }
+  if (steps_ended != spec.absent->step) {
+    return "the fault was due in step " + std::to_string(spec.absent->step);
   }
   if (!names_exactly(record, spec.absent->rank)) {
     return "it must name exactly rank " + std::to_string(spec.absent->rank);
@@ -56,7 +59,7 @@ void judge_faults(const case_state& state, finding_log& log) {
                   .buffer = "status",
                   .expected = static_cast<std::uint64_t>(spec.expected_fault)};
     if (outcome.fault) {
-      const std::string problem = fault_problem(spec, *outcome.fault);
+      const std::string problem = fault_problem(spec, *outcome.fault, outcome.steps_ended);
       if (problem.empty()) continue;
       found.step = outcome.steps_ended;
       found.actual = static_cast<std::uint64_t>(outcome.fault->code);
@@ -64,6 +67,11 @@ void judge_faults(const case_state& state, finding_log& log) {
       log.add(std::move(found));
     } else if (spec.expected_fault != fault_code::none && outcome.error.empty()) {
       found.detail = "no fault recorded where " + std::string(to_string(spec.expected_fault)) + " was due";
+      log.add(std::move(found));
+    } else if (outcome.error.empty() && outcome.steps_ended != spec.steps) {
+      found.step = outcome.steps_ended;
+      found.detail = "ended after " + std::to_string(outcome.steps_ended) + " of " + std::to_string(spec.steps) +
+                     " steps without a fault";
       log.add(std::move(found));
     }
   }

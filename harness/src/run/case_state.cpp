@@ -113,11 +113,18 @@ case_state::case_state(const case_spec& which, const run_options& how, arena& fr
   }
 }
 
+void case_state::pause(std::chrono::nanoseconds length) {
+  std::unique_lock lock(mutex);
+  when_called_off.wait_for(lock, length, [this] { return called_off; });
+}
+
 void case_state::call_off(const std::string& reason) {
   ring.stop();
   before_construction.call_off();
   after_construction.call_off();
   const std::lock_guard lock(mutex);  // a rank takes itself out of `live` before it destroys its end
+  called_off = true;
+  when_called_off.notify_all();
   for (auto* end : live) {
     if (end != nullptr) end->abort(reason);
   }

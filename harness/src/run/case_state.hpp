@@ -75,10 +75,14 @@ struct case_state {
 
   std::mutex mutex;
   std::condition_variable rank_done;
+  std::condition_variable when_called_off;
+  bool called_off = false;                  ///< guarded by mutex
   std::vector<one_sided_all_to_all*> live;  ///< of each rank; null before construction and after destruction
   std::vector<rank_outcome> outcomes;
 
   [[nodiscard]] rank_outcome& outcome(int rank) { return outcomes[static_cast<std::size_t>(rank)]; }
+  /// Sleeps, but no longer than until the case is called off.
+  void pause(std::chrono::nanoseconds length);
   /// Releases every rank that waits for another, through abort() of the library or in the harness.
   void call_off(const std::string& reason);
 };

@@ -130,7 +130,9 @@ bool rank_runner::enqueue_step(int step) {
 void rank_runner::enqueue_delay(int step, phase which) {
   const delay drawn = make_delay(spec_, state_.options.seed, step, which);
   if (drawn.rank != rank_) return;
-  enqueue([length = drawn.length] { std::this_thread::sleep_for(length); });
+  enqueue([this, length = drawn.length] {
+    if (!faulted_) state_.pause(length);
+  });
 }
 
 void rank_runner::enqueue_start(int step, phase which) {

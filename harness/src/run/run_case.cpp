@@ -64,8 +64,9 @@ std::string watch(case_state& state, const watchdog_limits& limits) {
       seen = progress;
       moved = now;
     } else if (now - moved > limits.patience) {
-      const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - moved);
-      const std::string stuck = "no progress for " + std::to_string(waited.count()) + " ms: " + name_stuck_ranks(state);
+      // The limit and not the time that passed: the same seed gives the same reason.
+      const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(limits.patience);
+      const std::string stuck = "no progress for " + std::to_string(limit.count()) + " ms: " + name_stuck_ranks(state);
       state.call_off("the harness saw " + stuck);
       if (!wait_until_done(state, limits.grace)) {
         state.after_steps.call_off();  // lets the ranks go that wait only for those who are stuck

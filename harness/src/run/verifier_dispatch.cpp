@@ -223,6 +223,7 @@ void rank_verifier::check_faulted_dispatch(const step_inputs& inputs, const disp
       if (id != invalid) note("topk_ids", row, at, invalid, id);
     }
   }
+  checked_bytes_ += views.recv_counts.size_bytes() + static_cast<std::uint64_t>(num_rows) * views.topk_ids.row_bytes;
   if (wrong.count == 0) return;
   wrong.detail = "a faulted dispatch must leave only invalid ids and counts of 0";
   log.add(std::move(wrong));

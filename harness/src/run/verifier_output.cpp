@@ -145,6 +145,7 @@ void rank_verifier::check_faulted_output(const step_inputs& inputs, const std::b
     }
     wrong.count += element;
   }
+  checked_bytes_ += bytes;
   if (wrong.count == 0) return;
   wrong.detail = "a faulted combine must leave NaN in all of its output; expected bits are any NaN";
   log.add(std::move(wrong));

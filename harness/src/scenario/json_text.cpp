@@ -60,8 +60,8 @@ class duplicate_key_guard {
   bool operator()(int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
     using event_t = nlohmann::json::parse_event_t;
     switch (event) {
-      case event_t::object_start: frames_.push_back({}); break;
-      case event_t::array_start: frames_.push_back({{}, {}, std::size_t{0}}); break;
+      case event_t::object_start: open({}); break;
+      case event_t::array_start: open({{}, {}, std::size_t{0}}); break;
       case event_t::key: enter(parsed.get<std::string>()); break;
       case event_t::object_end:
       case event_t::array_end:
@@ -80,6 +80,21 @@ class duplicate_key_guard {
     std::optional<std::size_t> index;  // of an array
   };
 
+  // What reads the value later is recursive; no file of ours is nested more than a few levels.
+  void open(frame inner) {
+    constexpr std::size_t max_depth = 64;
+    if (frames_.size() == max_depth) {
+      refuse(here(), "", "must not be nested more than " + std::to_string(max_depth) + " levels");
+    }
+    frames_.push_back(std::move(inner));
+  }
+
+  [[nodiscard]] input_place here() const {
+    input_place place{file_, ""};
+    for (const auto& outer : frames_) place = outer.index ? place.child(*outer.index) : place.child(outer.key);
+    return place;
+  }
+
   void next() {
     if (!frames_.empty() && frames_.back().index) ++*frames_.back().index;
   }
@@ -88,10 +103,7 @@ class duplicate_key_guard {
     auto& top = frames_.back();
     const bool is_new = top.keys.insert(key).second;
     top.key = std::move(key);
-    if (is_new) return;
-    input_place place{file_, ""};
-    for (const auto& outer : frames_) place = outer.index ? place.child(*outer.index) : place.child(outer.key);
-    refuse(place, "", "duplicate key");
+    if (!is_new) refuse(here(), "", "duplicate key");
   }
 
   std::string file_;

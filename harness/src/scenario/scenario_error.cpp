@@ -11,6 +11,10 @@ input_place input_place::child(std::string_view key) const {
       inner.pointer += "~0";
     } else if (letter == '/') {
       inner.pointer += "~1";
+    } else if (static_cast<unsigned char>(letter) < 0x20U) {  // as JSON writes it; a NUL would end the message
+      constexpr char digits[] = "0123456789abcdef";
+      const auto code = static_cast<unsigned char>(letter);
+      inner.pointer += std::string("\\u00") + digits[code >> 4U] + digits[code & 0xFU];
     } else {
       inner.pointer += letter;
     }

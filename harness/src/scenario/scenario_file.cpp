@@ -42,6 +42,7 @@ const field_rule& known_field(const std::string& name, const json_at& at) {
 void read_absent(scenario& into, const json_at& at) {
   require_object(at);
   require_known(at, {"rank", "step", "phase"});
+  if (at.value.empty()) refuse(at, "must have rank, step or phase");
   for (const auto& [key, value] : at.value.items()) {
     const json_at here{value, at.place.child(key)};
     const auto name = std::string(absent_prefix) + key;

@@ -130,13 +130,14 @@ TEST(suite_runner, records_that_cannot_be_written_end_the_run_and_never_pass) {
   const auto one_line = f.written.find('\n') + 1;
   f.written.clear();
   ran = 0;
-  const auto summary = f.run(count, {}, one_line + 40);  // the first record fits, the second one does not
+  const auto summary = f.run(
+      count, {}, one_line + 40);  // the first record fits (its time may be a digit longer), the second one does not
   EXPECT_EQ(ran, 2);
   EXPECT_EQ(summary.code(), exit_code::failed);
   EXPECT_EQ(summary.outcome().count(case_status::pass), 1U);
   EXPECT_EQ(summary.outcome().count(case_status::missing), 2U);
   ASSERT_EQ(f.lines().size(), 1U);
-  EXPECT_NE(f.shown.str().find("a record could not be written: only 40 of "), std::string::npos) << f.shown.str();
+  EXPECT_NE(f.shown.str().find("a record could not be written: only "), std::string::npos) << f.shown.str();
 }
 
 TEST(suite_runner, same_results_same_bytes_but_for_time) {
