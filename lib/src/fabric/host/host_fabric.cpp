@@ -41,7 +41,7 @@ class launch_count {
 
 /// One launch: counted as running until its last block has ended, or until it is clear that it was never queued.
 struct launch_state {
-  launch_state(std::shared_ptr<launch_count> counted, int num_blocks, std::uint64_t words_per_block)
+  launch_state(const std::shared_ptr<launch_count>& counted, int num_blocks, std::uint64_t words_per_block)
       : scratch(static_cast<std::size_t>(num_blocks) * words_per_block),
         words(words_per_block),
         blocks_left(num_blocks),
