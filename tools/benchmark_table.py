@@ -29,12 +29,11 @@ def main():
           f"{context['load_avg'][0]:.2f}, medians of {report['benchmarks'][0]['repetitions']} repetitions\n")
     print("| ranks | tokens per rank | memcpy GB/s | dispatch GB/s | dispatch / memcpy | combine GB/s | combine / memcpy |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for name in rates:
-        if not name.startswith("copy_same_bytes/"):
-            continue
-        shape = name.removeprefix("copy_same_bytes/")
-        ranks, tokens = (part.split(":")[1] for part in shape.split("/"))
-        copy = rates[name]
+    shapes = [name.removeprefix("copy_same_bytes/") for name in rates if name.startswith("copy_same_bytes/")]
+    counts = {shape: tuple(int(part.split(":")[1]) for part in shape.split("/")) for shape in shapes}
+    for shape in sorted(shapes, key=counts.get):
+        ranks, tokens = counts[shape]
+        copy = rates[f"copy_same_bytes/{shape}"]
         dispatch = rates[f"dispatch_rows/{shape}"]
         combine = rates[f"combine_rows/{shape}"]
         print(f"| {ranks} | {tokens} | {copy:.2f} | {dispatch:.2f} | {dispatch / copy:.2f} | {combine:.2f} | "
