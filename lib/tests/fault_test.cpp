@@ -10,6 +10,7 @@
 namespace switchyard {
 namespace {
 
+using test::enqueue_step;
 using test::group_options;
 using test::host_group;
 using test::on_every_rank;
@@ -39,15 +40,6 @@ void expect_nan(token_batch& batch, std::size_t hidden_size) {
   for (std::size_t i = 0; i < batch.num_tokens() * hidden_size; ++i) ASSERT_EQ(output[i], 0x7FFF) << "element " << i;
 }
 
-/// One step of one rank, without waiting for it.
-dispatch_result enqueue_step(host_group& group, int rank, token_batch& batch, dispatch_options options = {}) {
-  auto& instance = group.instance(rank);
-  auto& stream = group.stream(rank);
-  const auto received = instance.dispatch(batch.inputs(), options, stream);
-  instance.combine(test::identity_experts(instance, received, stream), batch.output(), stream);
-  return received;
-}
-
 TEST(fault, a_rank_that_never_comes_is_named_within_the_deadline) {
   const auto timeout = std::chrono::milliseconds(300);
   auto options = fault_group(3, timeout);
@@ -56,7 +48,7 @@ TEST(fault, a_rank_that_never_comes_is_named_within_the_deadline) {
     if (rank == 1) return;
     token_batch batch(rank, options.params, some_ids);
     const auto start = clock::now();
-    const auto received = enqueue_step(group, rank, batch);
+    const auto [received, combined] = enqueue_step(group, rank, batch);
     group.stream(rank).synchronize();
     const auto took = clock::now() - start;
     EXPECT_LT(took, timeout + std::chrono::seconds(2));
@@ -73,7 +65,7 @@ TEST(fault, a_rank_that_never_comes_is_named_within_the_deadline) {
       EXPECT_GE(fault->waited_ns, fault->timeout_ns);
     }
     expect_cleared(received, 2);
-    expect_nan(batch, 8);
+    if (combined) expect_nan(batch, 8);
     EXPECT_THROW(group.instance(rank).dispatch(batch.inputs(), {}, group.stream(rank)), peer_fault);
   });
 }
@@ -131,7 +123,7 @@ TEST(fault, an_argument_error_and_abort_free_the_peers_at_once) {
       return;
     }
     const auto start = clock::now();
-    const auto received = enqueue_step(group, rank, batch);
+    const auto [received, combined] = enqueue_step(group, rank, batch);
     group.stream(rank).synchronize();
     EXPECT_LT(clock::now() - start, std::chrono::seconds(10));
     const auto fault = group.instance(rank).status();
@@ -141,7 +133,7 @@ TEST(fault, an_argument_error_and_abort_free_the_peers_at_once) {
     EXPECT_EQ(fault->origin, 2);
     EXPECT_EQ(fault->from_notice, 1);
     expect_cleared(received, 2);
-    expect_nan(batch, 8);
+    if (combined) expect_nan(batch, 8);
   });
 }
 

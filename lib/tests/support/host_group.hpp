@@ -170,4 +170,22 @@ inline combine_inputs identity_experts(one_sided_all_to_all& instance, const dis
   return {buffer.data, instance.params().hidden_size, dtype::bf16};
 }
 
+struct enqueued_step {
+  dispatch_result received;
+  bool combined = false;  ///< false: a fault was there before combine was called, which is refused then
+};
+
+/// One step of one rank with identity experts, without waiting for any of it.
+inline enqueued_step enqueue_step(host_group& group, int rank, token_batch& batch) {
+  auto& instance = group.instance(rank);
+  auto& stream = group.stream(rank);
+  enqueued_step step{instance.dispatch(batch.inputs(), {}, stream)};
+  try {
+    instance.combine(identity_experts(instance, step.received, stream), batch.output(), stream);
+    step.combined = true;
+  } catch (const peer_fault&) {  // the dispatch has failed already
+  }
+  return step;
+}
+
 }  // namespace switchyard::test
