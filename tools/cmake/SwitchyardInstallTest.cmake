@@ -32,12 +32,14 @@ foreach(file ${package_files})
   endforeach()
 endforeach()
 
-set(toolchain)
+set(where -Dswitchyard_ROOT=${prefix})
 if(TOOLCHAIN)
-  set(toolchain -DCMAKE_TOOLCHAIN_FILE=${TOOLCHAIN} -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH)
+  # A toolchain file that looks in the target's roots alone would not see the prefix.
+  file(GLOB_RECURSE config ${prefix}/switchyardConfig.cmake)
+  cmake_path(GET config PARENT_PATH config_dir)
+  set(where -Dswitchyard_DIR=${config_dir} -DCMAKE_TOOLCHAIN_FILE=${TOOLCHAIN})
 endif()
-run("configure" ${CMAKE_COMMAND} -S ${SOURCE_DIR}/lib/tests/consumer -B ${WORK_DIR}/build -G Ninja -DCMAKE_BUILD_TYPE=Release
-  -Dswitchyard_ROOT=${prefix} ${toolchain})
+run("configure" ${CMAKE_COMMAND} -S ${SOURCE_DIR}/lib/tests/consumer -B ${WORK_DIR}/build -G Ninja -DCMAKE_BUILD_TYPE=Release ${where})
 run("build" ${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 run("run the consumer" ${EMULATOR} ${WORK_DIR}/build/consumer)
 run("run the consumer of the words" ${EMULATOR} ${WORK_DIR}/build/spec_consumer)
