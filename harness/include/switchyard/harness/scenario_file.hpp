@@ -8,8 +8,9 @@
 //   value     = true | false | integer | text           (which one, field_rules() says)
 //   word      = one or more of a-z 0-9 _                 (words are parts of case ids)
 //
-// The fields of an absent rank are written as the object {"absent": {"rank", "step", "phase"}} and swept as
-// absent.rank, absent.step, absent.phase. A suite's name is its file's name without .json.
+// Texts are words, or counts by step and rank (step_counts.hpp). The fields of an absent rank are written as the object
+// {"absent": {"rank", "step", "phase"}} and swept as absent.rank, absent.step, absent.phase. A suite's name is its
+// file's name without .json.
 #pragma once
 
 #include <filesystem>
