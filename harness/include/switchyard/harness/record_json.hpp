@@ -37,8 +37,8 @@ struct run_description {
   std::uint64_t seed = 1;
   std::size_t cases = 0;               ///< how many lines ought to follow
   std::vector<std::string> arguments;  ///< of the program, without its name
-  case_selection selection;            ///< which cases were asked for
-  std::optional<shard> part;           ///< none: all of them
+  case_selection selection = {};       ///< which cases were asked for
+  std::optional<shard> part = {};      ///< none: all of them
   std::uint64_t cases_digest = 0;      ///< cases_digest() of the cases due
 };
 
