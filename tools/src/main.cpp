@@ -36,11 +36,12 @@ enum class errors_as { text, json_too };
 /// that reads standard output as JSON learns it there as well.
 exit_code report(std::string message, exit_code code, errors_as form) {
   message.erase(message.find_last_not_of(" \n") + 1);
+  message = switchyard::harness::printable(message);
   if (form == errors_as::json_too) {
     std::cout << switchyard::harness::record_line(switchyard::harness::error_json(message, static_cast<int>(code)))
               << std::endl;
   }
-  std::cerr << "switchyard: " << switchyard::harness::printable(message) << std::endl;
+  std::cerr << "switchyard: " << message << std::endl;
   return code;
 }
 

@@ -121,7 +121,12 @@ class explain_case_output : public testing::Test {
     options.seed = 5;
     options.call.program = "switchyard";
     testing::internal::CaptureStdout();
-    explain_case(options);
+    try {
+      explain_case(options);
+    } catch (...) {
+      testing::internal::GetCapturedStdout();
+      throw;
+    }
     return testing::internal::GetCapturedStdout();
   }
 

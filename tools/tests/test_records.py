@@ -90,7 +90,7 @@ class Run(unittest.TestCase):
 
     def check_lines(self, text):
         self.assertTrue(text.endswith("\n"), text[-80:])
-        records = [parse(line) for line in text.splitlines()]
+        records = [parse(line) for line in text.split("\n")[:-1]]
         for record in records:
             self.check(record)
         return records
@@ -343,7 +343,7 @@ class Choice(Run):
                 self.assertIn("would be refused: case small/s@", done.stdout)
         self.suite("huge", ranks=6, tokens=1000000, steps=1000)
         done = self.run_program("run", "huge", "--dry-run", "--arena-bytes", "1000G")
-        self.assertRegex(done.stdout, r"nothing was run: 1 case, about \d+(\.\d+)? TB to other ranks, arena of \d+ GB")
+        self.assertRegex(done.stdout, r"nothing was run: 1 case, about \d+(\.\d+)? TB to other ranks, arena of \d+(\.\d+)? GB")
 
     def test_quiet_is_one_line(self):
         done = self.run_program("run", "small", "--quiet")
@@ -399,7 +399,7 @@ class JUnit(Run):
                                  ("string(//system-out)", root.findtext(".//system-out")),
                                  ("count(//testcase)", str(len(root.findall(".//testcase"))))):
             other = subprocess.run([XMLLINT, "--xpath", expression, path], check=True, capture_output=True).stdout
-            self.assertEqual(other.decode().removesuffix("\n"), mine.removesuffix("\n"), expression)
+            self.assertEqual(other.decode().rstrip("\n"), mine.rstrip("\n"), expression)  # it ends its output by one
         return root
 
     def test_a_run(self):

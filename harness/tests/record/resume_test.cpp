@@ -93,8 +93,10 @@ TEST_F(resume, another_run_is_refused_with_the_reason) {
   EXPECT_EQ(refused(text, header()).rfind("record 1: /run/selection: {", 0), 0U);
   run_.selection.filter.clear();
   run_.cases_digest = 1;
-  EXPECT_EQ(refused(text, header()).find("the scenarios have changed since: another \"0x1\" in this run"),
-            std::string("record 1: /run/cases_digest: \"0x0123456789abcdef\": ").size());
+  const auto changed = refused(text, header());
+  EXPECT_EQ(changed.rfind("record 1: /run/cases_digest: \"0x", 0), 0U) << changed;
+  EXPECT_NE(changed.find("\": the scenarios have changed since: another \"0x1\" in this run"), std::string::npos)
+      << changed;
   run_.cases_digest = cases_digest(cases_);
   auto elsewhere = header();
   elsewhere["env"]["compiler"] = "Other 1";

@@ -52,15 +52,14 @@ TEST(record_of_mismatch, names_rank_field_and_both_values) {
   EXPECT_EQ(record["findings"][0]["step"], 1);  // the first step was whole
   ASSERT_EQ(record["faults"].size(), 3U);
   for (const auto& fault : record["faults"]) EXPECT_EQ(fault["code"], "step_mismatch") << fault;
-  const auto& witness = record["faults"][1];
+  for (const auto& fault : record["faults"]) EXPECT_EQ(fault["field"], "incarnation") << fault;  // compared first
+  const auto& witness = record["time"]["faults"][1];
   EXPECT_EQ(witness["rank"], 1);
   EXPECT_EQ(witness["suspect"], 0) << witness;
-  EXPECT_EQ(witness["field"], "runtime_max_tokens_per_rank") << witness;
-  EXPECT_EQ(witness["expected"], "0xb");  // 11, as the case says
-  EXPECT_EQ(witness["actual"], "0x9");    // 11 xor 2
-  EXPECT_NE(
-      run.shown.find("rank 1: step_mismatch in dispatch, runtime_max_tokens_per_rank: expected 11, got 9, rank 0"),
-      std::string::npos)
+  EXPECT_EQ(witness["expected"], "0x1");  // as at the start
+  EXPECT_EQ(witness["actual"], "0x3");    // 1 xor 2
+  EXPECT_NE(run.shown.find("rank 1: step_mismatch in dispatch, incarnation: expected 1, got 3, rank 0"),
+            std::string::npos)
       << run.shown;
   leave_records("switchyard_mismatch.jsonl", 1, seed, run.lines);
 }

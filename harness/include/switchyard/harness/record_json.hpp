@@ -9,7 +9,8 @@
 // results/schema/record.schema.json says all of it, key by key.
 //
 // Same seed, same bytes: a case object without the keys env, time and run depends on the case and the seed alone.
-// Everything that depends on timing stands under "time", also which peer saw a fault first and how long it waited.
+// Everything that depends on timing stands under "time", also of a fault all but its code and field. Only a case that
+// fails by its timing (a fault that was not due) has findings that another run may not have.
 // 64-bit patterns are texts in hexadecimal, because many readers of JSON hold numbers as doubles.
 #pragma once
 
