@@ -7,6 +7,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "switchyard/harness/digest.hpp"
+
 namespace switchyard::harness {
 namespace {
 
@@ -17,6 +19,8 @@ std::string hex(std::uint64_t bits) {
   std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(bits));
   return text.data();
 }
+
+json text_or_null(const std::string& text) { return text.empty() ? json() : json(text); }
 
 json ranks_in(const rank_set& set) {
   json ranks = json::array();
@@ -51,7 +55,79 @@ void add_law(const case_spec& spec, json& out) {
   }
 }
 
-/// Everything that a case is made of, defaults included, so that a record stands without its scenario file.
+json selection_json(const case_selection& selection) {
+  json out;
+  out["suites"] = selection.suites;
+  out["case"] = selection.case_id ? json(*selection.case_id) : json();
+  out["filter"] = text_or_null(selection.filter);
+  out["tags"] = selection.tags;
+  out["ranks"] = selection.ranks ? json(*selection.ranks) : json();
+  return out;
+}
+
+json finding_json(const finding& found) {
+  json out;
+  out["verdict"] = to_string(found.verdict);
+  out["step"] = found.step;
+  out["source"] = found.source;
+  out["destination"] = found.destination;
+  out["token"] = found.token;
+  out["row"] = found.row;
+  out["buffer"] = found.buffer;
+  out["byte"] = found.byte;
+  out["expected"] = hex(found.expected);
+  out["actual"] = hex(found.actual);
+  out["count"] = found.count;
+  out["detail"] = found.detail;
+  return out;
+}
+
+/// The part of a fault that the case decides when the fault is due.
+json fault_json(const rank_fault& fault) {
+  const auto& record = fault.record;
+  json out;
+  out["rank"] = fault.rank;
+  out["code"] = to_string(record.code);
+  out["field"] = to_string(record.field);
+  return out;
+}
+
+/// The part that timing decides: who was first to see it, what was missing at that moment, and for how long. A rank
+/// that learns of a mismatch by notice may be a phase further, has no values of its own, and blames whom it is told to.
+json fault_time_json(const rank_fault& fault) {
+  const auto& record = fault.record;
+  json out;
+  out["rank"] = fault.rank;
+  out["phase"] = to_string(record.phase);
+  out["epoch"] = record.epoch;
+  out["suspect"] = record.rank;
+  out["expected"] = hex(record.expected);
+  out["actual"] = hex(record.actual);
+  out["from_notice"] = record.from_notice != 0;
+  out["origin"] = record.origin;
+  out["awaited"] = to_string(record.awaited);
+  out["missing"] = ranks_in(record.missing);
+  out["waited_ns"] = record.waited_ns;
+  out["timeout_ns"] = record.timeout_ns;
+  out["message"] = fault.message;
+  return out;
+}
+
+json time_json(const case_result& result, std::chrono::nanoseconds elapsed) {
+  json out;
+  out["elapsed_ns"] = elapsed.count();
+  auto& dispatch = out["dispatch_ns"] = json::array();
+  for (const auto& step : result.times) dispatch.push_back(step.dispatch_ns);
+  auto& combine = out["combine_ns"] = json::array();
+  for (const auto& step : result.times) combine.push_back(step.combine_ns);
+  auto& faults = out["faults"] = json::array();
+  for (const auto& fault : result.faults) faults.push_back(fault_time_json(fault));
+  return out;
+}
+
+}  // namespace
+
+// So that a record stands without its scenario file.
 json spec_json(const case_spec& spec) {
   json out;
   const auto& params = spec.params;
@@ -82,6 +158,7 @@ json spec_json(const case_spec& spec) {
   out["workers"] = spec.workers;
   out["first_epoch"] = spec.first_epoch;
   out["timeout_ms"] = spec.timeout.count();
+  out["warmup_timeout_ms"] = spec.warmup_timeout.count() == 0 ? json() : json(spec.warmup_timeout.count());
   out["late_us"] = spec.late.at_most.count();
   out["late_rank"] = spec.late.rank ? json(*spec.late.rank) : json();
   out["absent"] = json();
@@ -92,66 +169,6 @@ json spec_json(const case_spec& spec) {
   out["expected_fault"] = to_string(spec.expected_fault);
   return out;
 }
-
-json finding_json(const finding& found) {
-  json out;
-  out["verdict"] = to_string(found.verdict);
-  out["step"] = found.step;
-  out["source"] = found.source;
-  out["destination"] = found.destination;
-  out["token"] = found.token;
-  out["row"] = found.row;
-  out["buffer"] = found.buffer;
-  out["byte"] = found.byte;
-  out["expected"] = hex(found.expected);
-  out["actual"] = hex(found.actual);
-  out["count"] = found.count;
-  out["detail"] = found.detail;
-  return out;
-}
-
-/// The part of a fault that the case decides.
-json fault_json(const rank_fault& fault) {
-  const auto& record = fault.record;
-  json out;
-  out["rank"] = fault.rank;
-  out["code"] = to_string(record.code);
-  out["phase"] = to_string(record.phase);
-  out["epoch"] = record.epoch;
-  out["suspect"] = record.rank;
-  out["field"] = to_string(record.field);
-  out["expected"] = hex(record.expected);
-  out["actual"] = hex(record.actual);
-  out["timeout_ns"] = record.timeout_ns;
-  return out;
-}
-
-/// The part that timing decides: who was first to see it, what was missing at that moment, and for how long.
-json fault_time_json(const rank_fault& fault) {
-  const auto& record = fault.record;
-  json out;
-  out["rank"] = fault.rank;
-  out["from_notice"] = record.from_notice != 0;
-  out["origin"] = record.origin;
-  out["missing"] = ranks_in(record.missing);
-  out["waited_ns"] = record.waited_ns;
-  out["message"] = fault.message;
-  return out;
-}
-
-json time_json(const case_result& result, std::chrono::nanoseconds elapsed) {
-  json out;
-  out["elapsed_ns"] = elapsed.count();
-  auto& dispatch = out["dispatch_ns"] = json::array();
-  for (const auto& step : result.times) dispatch.push_back(step.dispatch_ns);
-  auto& combine = out["combine_ns"] = json::array();
-  for (const auto& step : result.times) combine.push_back(step.combine_ns);
-  auto& faults = out["faults"] = json::array();
-  for (const auto& fault : result.faults) faults.push_back(fault_time_json(fault));
-  return out;
-}
-
-}  // namespace
 
 json header_json(const environment& where, const run_description& run) {
   json out;
@@ -165,6 +182,9 @@ json header_json(const environment& where, const run_description& run) {
   description["fabric"] = "host";
   description["times"] = "host fabric, not NVLink";
   description["arguments"] = run.arguments;
+  description["selection"] = selection_json(run.selection);
+  description["shard"] = run.part ? json{{"index", run.part->index}, {"count", run.part->count}} : json();
+  description["cases_digest"] = hex(run.cases_digest);
   out["run"] = std::move(description);
   return out;
 }
@@ -176,8 +196,9 @@ json case_json(const case_spec& spec, const case_result& result, std::uint64_t s
   out["suite"] = spec.suite;
   out["scenario"] = spec.name;
   out["tags"] = spec.tags;
-  out["profile"] = spec.profile.empty() ? json() : json(spec.profile);
+  out["profile"] = text_or_null(spec.profile);
   out["seed"] = seed;
+  out["inputs_digest"] = hex(inputs_digest(spec, seed));
   out["status"] = to_string(result.status);
   out["reason"] = result.reason;
   out["spec"] = spec_json(spec);
@@ -191,6 +212,15 @@ json case_json(const case_spec& spec, const case_result& result, std::uint64_t s
   auto& faults = out["faults"] = json::array();
   for (const auto& fault : result.faults) faults.push_back(fault_json(fault));
   out["time"] = time_json(result, elapsed);
+  return out;
+}
+
+json error_json(const std::string& message, std::optional<int> code) {
+  json out;
+  out["record"] = "error";
+  out["schema"] = record_schema;
+  out["message"] = message;
+  out["exit_code"] = code ? json(*code) : json();
   return out;
 }
 
