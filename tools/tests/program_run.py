@@ -78,7 +78,8 @@ class Run(unittest.TestCase):
     def check(self, record):
         problem = jsonschema.exceptions.best_match(VALIDATOR.iter_errors(record))
         if problem:
-            self.fail(f"/{'/'.join(map(str, problem.absolute_path))}: {problem.message[:300]}\n{json.dumps(record)[:300]}")
+            place = "/".join(map(str, problem.absolute_path))
+            self.fail(f"/{place}: {problem.message[:300]}\n{json.dumps(record)[:300]}")
 
     def check_lines(self, text):
         self.assertTrue(text.endswith("\n"), text[-80:])

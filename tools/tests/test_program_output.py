@@ -46,7 +46,7 @@ class Choice(Run):
                 self.assertIn("would be refused: case small/s@", done.stdout)
         self.suite("huge", ranks=6, tokens=1000000, steps=1000)
         done = self.run_program("run", "huge", "--dry-run", "--arena-bytes", "1000G")
-        self.assertRegex(done.stdout, r"nothing was run: 1 case, about \d+(\.\d+)? TB to other ranks, arena of \d+(\.\d+)? GB")
+        self.assertRegex(done.stdout, r"nothing was run: 1 case, about [\d.]+ TB to other ranks, arena of [\d.]+ GB")
 
     def test_quiet_is_one_line(self):
         done = self.run_program("run", "small", "--quiet")
@@ -72,13 +72,18 @@ class BadInput(Run):
 
     def test_usage(self):
         self.expect_one_error(["small", "--none"], "--none")
-        self.expect_one_error(["small", "--shard", "3/2"], "--shard: 3/2: must be I/N")
+        for shard in ("3/2", "0/2", "1", "1/", "/1", "a/b", "1/2/3", "01/2", "-1/2", "1/1000001"):
+            self.expect_one_error(["small", f"--shard={shard}"], f"--shard: {shard}: must be I/N, two integers")
+        self.expect_one_error(["small", "--resume", "none.jsonl"], "none.jsonl: cannot be opened for writing: ")
+        self.expect_one_error(["small", "--resume", "none.json"], "none.json: must be the .jsonl file of a run")
+        self.expect_one_error(["small", "--resume", "a.jsonl", "--out", "b"], "--out excludes --resume")
+        self.expect_one_error(["small", "--quiet"], "excludes")
         self.expect_one_error(["small", "--cases"], "--cases requires --dry-run")
 
     def test_numbers_that_are_none(self):
         for number in ("1e400", "-1e400"):
             (self.scenarios / "big.json").write_text('{"suite": "big", "scenarios": [{"tokens": %s}]}' % number)
-            self.expect_one_error(["big"], f"big.json: /scenarios/0/tokens: {number}: must be a number that a double can")
+            self.expect_one_error(["big"], f"big.json: /scenarios/0/tokens: {number}: must be a number that a double")
         (self.scenarios / "big.json").write_text('{"suite": "big", "scenarios": [{"tokens": NaN}]}')
         self.expect_one_error(["big"], "big.json: line 1, column")
 
