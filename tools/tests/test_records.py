@@ -179,16 +179,14 @@ class Disk(Run):
 
     def test_no_room_for_the_summary(self):
         self.suite("one", ranks=1, tokens=1)
-        (self.folder / "records").mkdir()
-        # The temporary of the summary cannot be made where a folder has its name.
-        child = self.start("run", "slow", "--filter", "*extra_bytes=1", "--json")
-        self.wait_for(lambda: list((self.folder / "records").glob("*.jsonl")))
-        records = self.only("*.jsonl")
-        (records.parent / f"{records.stem}.summary.json.tmp").mkdir()
-        out, err = child.communicate(timeout=60)
-        self.assertEqual(child.returncode, 3, err)
-        self.assertIn("summary.json: cannot be created: ", err)
-        self.assertEqual([record["record"] for record in self.check_lines(out)], ["header", "case", "error", "summary"])
+        # Its temporary cannot be made where a folder has that name; the name has the second in which the run begins.
+        for second in range(60):
+            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() + second))
+            (self.folder / "records" / f"{stamp}-one.summary.json.tmp").mkdir(parents=True)
+        done = self.run_program("run", "one", "--json", code=3)
+        self.assertIn("summary.json: cannot be created: ", done.stderr)
+        self.assertEqual([record["record"] for record in self.check_lines(done.stdout)],
+                         ["header", "case", "error", "summary"])
 
     def test_output_that_goes_nowhere(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
