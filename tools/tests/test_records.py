@@ -1,120 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the program writes, read by others: JSON Schema, two readers of XML, and a reader that takes no NaN.
+"""Records of runs that pass, fail, fault, are stopped, are killed, and whose disk is full.
 
-usage: test_records.py PROGRAM SCHEMA VERDICT_TESTS RECORD_TESTS XMLLINT [UNITTEST_ARGUMENT...]
-
-Runs that pass, fail, fault, are stopped, are killed, and whose disk is full: whatever happens, records parse, hold the
-cases so far, and obey the schema.
+Whatever happens, records parse, hold the cases so far, and obey the schema. Arguments as program_run.py says.
 """
 import json
 import os
 import resource
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 import xml.etree.ElementTree
-from pathlib import Path
 
-import jsonschema
-
-if len(sys.argv) < 6:
-    sys.exit(__doc__)
-PROGRAM, SCHEMA, VERDICT_TESTS, RECORD_TESTS, XMLLINT = sys.argv[1:6]
-del sys.argv[1:6]
-
-with open(SCHEMA, encoding="utf-8") as schema_file:
-    VALIDATOR = jsonschema.Draft202012Validator(json.load(schema_file))
-
-PROFILES = {"description": "d", "profiles": {"tiny": {"hidden_size": 64, "top_k": 2, "num_experts": 6, "dtype": "bf16",
-                                                      "dispatch_format": "bf16"}}}
-
-
-def no_constant(text):
-    raise ValueError(f"{text} is no JSON")
-
-
-def parse(line):
-    return json.loads(line, parse_constant=no_constant)
-
-
-def without_time(case):
-    return {key: value for key, value in case.items() if key != "time"}
-
-
-class Run(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="switchyard_records_")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.scenarios = self.folder / "scenarios"
-        self.scenarios.mkdir()
-        (self.scenarios / "profiles.json").write_text(json.dumps(PROFILES))
-        self.suite("small", steps=2, sweep={"ranks": [1, 2], "tokens": [0, 5], "variation": ["fixed", "vary"]})
-        self.suite("slow", ranks=2, tokens=1, steps=40, late_us=20000, sweep={"extra_bytes": list(range(20))})
-        self.suite("absent", ranks=3, tokens=4, steps=2, timeout_ms=200, expected_fault="timeout",
-                   absent={"rank": 1, "step": 1}, sweep={"absent.phase": ["dispatch", "combine"]})
-        # A deadline of a millisecond that ranks arriving up to 0.2 s apart cannot keep.
-        self.suite("hasty", ranks=2, tokens=1, steps=20, timeout_ms=1, late_us=200000)
-        # Waits a minute for a rank that does not come.
-        self.suite("stuck", ranks=3, tokens=4, steps=2, timeout_ms=60000, expected_fault="timeout",
-                   absent={"rank": 1, "step": 1})
-
-    def suite(self, name, sweep=None, **fields):
-        scenario = {"name": "s", "sentence": "x", "profile": "tiny", **fields}
-        if sweep:
-            scenario["sweep"] = {"kind": "product", "axes": sweep}
-        text = json.dumps({"suite": name, "description": "d", "scenarios": [scenario]})
-        (self.scenarios / f"{name}.json").write_text(text)
-
-    def command(self, *arguments):
-        return [PROGRAM, *arguments, "--scenarios", str(self.scenarios)]
-
-    def start(self, *arguments, **how):
-        return subprocess.Popen(self.command(*arguments), cwd=self.folder, text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, **how)
-
-    def run_program(self, *arguments, code=0, **how):
-        done = subprocess.run(self.command(*arguments), cwd=self.folder, text=True, capture_output=True, check=False,
-                              timeout=120, **how)
-        self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}\n{done.stderr}")
-        return done
-
-    def check(self, record):
-        problem = jsonschema.exceptions.best_match(VALIDATOR.iter_errors(record))
-        if problem:
-            self.fail(f"/{'/'.join(map(str, problem.absolute_path))}: {problem.message[:300]}\n{json.dumps(record)[:300]}")
-
-    def check_lines(self, text):
-        self.assertTrue(text.endswith("\n"), text[-80:])
-        records = [parse(line) for line in text.split("\n")[:-1]]
-        for record in records:
-            self.check(record)
-        return records
-
-    def only(self, pattern, where="records"):
-        found = sorted((self.folder / where).glob(pattern))
-        self.assertEqual(len(found), 1, found)
-        return found[0]
-
-    def cases_in(self, where="records"):
-        """The case records of the one run in a folder; header and summary are checked on the way."""
-        records = self.check_lines(self.only("*.jsonl", where).read_text())
-        self.assertEqual([record["record"] for record in records], ["header"] + ["case"] * (len(records) - 1))
-        self.check(parse(self.only("*.summary.json", where).read_text()))
-        return records[1:]
-
-    def summary(self, where="records"):
-        return parse(self.only("*.summary.json", where).read_text())
-
-    def wait_for(self, what):
-        give_up = time.monotonic() + 30
-        while not what():
-            self.assertLess(time.monotonic(), give_up)
-            time.sleep(0.005)
+from program_run import VALIDATOR, VERDICT_TESTS, Run, without_time
 
 
 class Records(Run):
@@ -280,16 +179,14 @@ class Disk(Run):
 
     def test_no_room_for_the_summary(self):
         self.suite("one", ranks=1, tokens=1)
-        (self.folder / "records").mkdir()
-        # The temporary of the summary cannot be made where a folder has its name.
-        child = self.start("run", "slow", "--filter", "*extra_bytes=1", "--json")
-        self.wait_for(lambda: list((self.folder / "records").glob("*.jsonl")))
-        records = self.only("*.jsonl")
-        (records.parent / f"{records.stem}.summary.json.tmp").mkdir()
-        out, err = child.communicate(timeout=60)
-        self.assertEqual(child.returncode, 3, err)
-        self.assertIn("summary.json: cannot be created: ", err)
-        self.assertEqual([record["record"] for record in self.check_lines(out)], ["header", "case", "error", "summary"])
+        # Its temporary cannot be made where a folder has that name; the name has the second in which the run begins.
+        for second in range(60):
+            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() + second))
+            (self.folder / "records" / f"{stamp}-one.summary.json.tmp").mkdir(parents=True)
+        done = self.run_program("run", "one", "--json", code=3)
+        self.assertIn("summary.json: cannot be created: ", done.stderr)
+        self.assertEqual([record["record"] for record in self.check_lines(done.stdout)],
+                         ["header", "case", "error", "summary"])
 
     def test_output_that_goes_nowhere(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
@@ -304,126 +201,6 @@ class Disk(Run):
             done = self.run_program("run", "small", "--junit", path, code=5)
             self.assertIn(f"switchyard: --junit: {path}: ", done.stderr)
         self.assertFalse((self.folder / "records").exists())
-
-
-class Choice(Run):
-    def ids(self, where):
-        return [case["id"] for case in self.cases_in(where)]
-
-    def test_shards_hold_every_case_once(self):
-        self.run_program("run", "small", "--out", "all")
-        parts = []
-        for index in (1, 2, 3):
-            self.run_program("run", "small", "--shard", f"{index}/3", "--out", f"part{index}")
-            parts += self.ids(f"part{index}")
-        self.assertEqual(sorted(parts), sorted(self.ids("all")))
-
-    def test_an_empty_shard_says_so(self):
-        done = self.run_program("run", "small", "--shard", "9/9")
-        self.assertIn("shard 9/9 is empty: the first 8 of the shards hold the 8 cases one each", done.stdout)
-        self.assertEqual(self.cases_in(), [])
-        self.assertEqual(self.summary()["meaning"], "no case was dealt to this shard")
-
-    def test_a_dry_run_knows_what_a_run_moves(self):
-        done = self.run_program("run", "small", "--dry-run", "--json", "--cases")
-        plan, = self.check_lines(done.stdout)
-        self.assertFalse((self.folder / "records").exists())
-        self.run_program("run", "small")
-        moved = {case["id"]: case["remote_bytes"] for case in self.cases_in()}
-        self.assertEqual({each["id"]: each["remote_bytes"] for each in plan["plan"]}, moved)
-        self.assertEqual(plan["remote_bytes"], sum(moved.values()))
-        self.assertTrue(plan["exact"])
-
-    def test_a_dry_run_above_the_limit(self):
-        for more in ([], ["--json"], ["--quiet"]):
-            done = self.run_program("run", "small", "--dry-run", "--arena-bytes", "1K", *more, code=5)
-            if more == ["--json"]:
-                self.assertEqual(self.check_lines(done.stdout)[0]["limit_bytes"], 1024)
-            else:
-                self.assertIn("would be refused: case small/s@", done.stdout)
-        self.suite("huge", ranks=6, tokens=1000000, steps=1000)
-        done = self.run_program("run", "huge", "--dry-run", "--arena-bytes", "1000G")
-        self.assertRegex(done.stdout, r"nothing was run: 1 case, about \d+(\.\d+)? TB to other ranks, arena of \d+(\.\d+)? GB")
-
-    def test_quiet_is_one_line(self):
-        done = self.run_program("run", "small", "--quiet")
-        self.assertRegex(done.stdout, r"\A8 cases: 8 pass; exit code 0; records: records/[^\n]+\.jsonl\n\Z")
-
-
-class BadInput(Run):
-    def expect_one_error(self, arguments, *parts):
-        done = self.run_program("run", *arguments, "--json", code=5)
-        error, = self.check_lines(done.stdout)
-        self.assertEqual(error["exit_code"], 5)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertTrue(done.stderr.startswith("switchyard: "), done.stderr)
-        self.assertTrue(done.stderr[:-1].isprintable(), repr(done.stderr))
-        for part in parts:
-            self.assertIn(part, done.stderr)
-        self.assertFalse((self.folder / "records").exists())
-
-    def test_99_ranks_of_6_experts(self):
-        self.expect_one_error(["small", "--ranks", "99"], "--ranks: 99: must be at most num_experts (6)")
-        self.suite("many", ranks=99, tokens=1)
-        self.expect_one_error(["many"], "many.json: /scenarios/0/ranks: 99: must be at most num_experts (6)")
-
-    def test_usage(self):
-        self.expect_one_error(["small", "--none"], "--none")
-        self.expect_one_error(["small", "--shard", "3/2"], "--shard: 3/2: must be I/N")
-        self.expect_one_error(["small", "--cases"], "--cases requires --dry-run")
-
-    def test_numbers_that_are_none(self):
-        for number in ("1e400", "-1e400"):
-            (self.scenarios / "big.json").write_text('{"suite": "big", "scenarios": [{"tokens": %s}]}' % number)
-            self.expect_one_error(["big"], f"big.json: /scenarios/0/tokens: {number}: must be a number that a double can")
-        (self.scenarios / "big.json").write_text('{"suite": "big", "scenarios": [{"tokens": NaN}]}')
-        self.expect_one_error(["big"], "big.json: line 1, column")
-
-    def test_text_that_hides(self):
-        self.suite("rtl", ranks=2, tokens=1, variation="a\u202eb\x00c\x1b[31md\x85\u2028e\u200b")
-        self.expect_one_error(["rtl"], "rtl.json: /scenarios/0/variation: ", r"\u202e", r"\u0000", r"\u001b", r"\u0085",
-                              r"\u2028", r"\u200b")
-        self.expect_one_error(["./a\nb\u202e.json"], r"./a\nb\u202e.json: no such file")
-        self.expect_one_error([os.fsdecode(b"./\xff.json")], r"./\xff.json: no such file")
-        self.expect_one_error(["--case", "small/s@ranks=\u202e2"], r"\u202e2: must be an integer")
-
-
-class JUnit(Run):
-    def both_readers(self, path):
-        """The tree, when Python's expat and libxml2 read the same texts out of it."""
-        subprocess.run([XMLLINT, "--noout", path], check=True)
-        root = xml.etree.ElementTree.parse(path).getroot()
-        for expression, mine in (("string(//failure/@message)", root.find(".//failure").get("message")
-                                  if root.find(".//failure") is not None else ""),
-                                 ("string(//failure)", root.findtext(".//failure") or ""),
-                                 ("string(//system-out)", root.findtext(".//system-out")),
-                                 ("count(//testcase)", str(len(root.findall(".//testcase"))))):
-            other = subprocess.run([XMLLINT, "--xpath", expression, path], check=True, capture_output=True).stdout
-            self.assertEqual(other.decode().rstrip("\n"), mine.rstrip("\n"), expression)  # it ends its output by one
-        return root
-
-    def test_a_run(self):
-        self.run_program("run", "small", "hasty", "--junit", "j.xml", code=2)
-        root = self.both_readers(self.folder / "j.xml")
-        self.assertEqual([(suite.get("name"), suite.get("tests"), suite.get("failures"))
-                          for suite in root.iter("testsuite")], [("small.s", "8", "0"), ("hasty.s", "1", "1")])
-        case, = root.iterfind(".//testcase[failure]")
-        self.assertEqual(case.get("name"), "hasty/s")
-        self.assertIn("wrong_fault: ", case.findtext("failure"))
-        self.assertIn("run --scenarios ", case.findtext("system-out"))
-        self.assertGreater(float(case.get("time")), 0)
-        self.assertEqual(len(self.cases_in()), 9)
-
-    def test_hostile_texts(self):
-        subprocess.run([RECORD_TESTS, "--gtest_filter=junit.*"], env={**os.environ, "TEST_TMPDIR": str(self.folder)},
-                       check=True, capture_output=True)
-        root = self.both_readers(self.folder / "switchyard_hostile_junit.xml")
-        expected = "<&\"'>]]>\t\n\r\x7f\ufffd\u202eü漢😀"
-        self.assertEqual(root.find(".//failure").get("message"), expected)
-        self.assertEqual(root.find(".//error").get("message"), expected)
-        self.assertEqual(root.find(".//skipped").get("message"), "skipped: " + expected)
-        self.assertIn("rank 1: " + expected, root.findtext(".//failure"))
-        self.assertTrue(root.findtext(".//system-out").startswith("repeat: " + expected))
 
 
 if __name__ == "__main__":

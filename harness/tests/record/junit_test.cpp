@@ -91,7 +91,7 @@ TEST(junit, texts_that_are_no_xml) {
   EXPECT_EQ(xml_escaped("a\xffz\xed\xa0\x80"), "a\uFFFDz\uFFFD\uFFFD\uFFFD");
 }
 
-// Written for tools/tests/test_records.py, which reads it with two readers of XML; its name says so.
+// Written for tools/tests/test_program_output.py, which reads it with two readers of XML; its name says so.
 TEST(junit, a_hostile_report_for_other_readers) {
   const std::string hostile = "<&\"'>]]>\t\n\r"s + '\0' + "\x01\x1f\x7f\xff\uFFFE\u202Eü漢😀";
   auto result = sample_fail();
