@@ -90,7 +90,7 @@ TEST(shrink, runs_candidates_several_times_when_the_failure_comes_and_goes) {
 TEST(shrink, stops_after_so_many_runs_or_when_asked) {
   int runs = 0;
   const auto always = [&](const case_spec&) { return ++runs > 0; };
-  auto result = shrink(large_case(), always, {.max_runs = 7, .stop_requested = {}});
+  auto result = shrink(large_case(), always, {.max_runs = 7});
   EXPECT_EQ(runs, 7);
   EXPECT_EQ(result.runs, 7U);
   EXPECT_NO_THROW(random_case_of(result.settings));

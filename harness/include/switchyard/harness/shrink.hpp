@@ -26,9 +26,9 @@ namespace switchyard::harness {
 using failure_test = std::function<bool(const case_spec&)>;
 
 struct shrink_options {
-  std::size_t max_runs = 300;            ///< calls of the test, all told
-  int attempts = 3;                      ///< runs of the case at first, and of each candidate when it is flaky
-  std::function<bool()> stop_requested;  ///< asked before each run; what has been reached is the result
+  std::size_t max_runs = 300;                 ///< calls of the test, all told
+  int attempts = 3;                           ///< runs of the case at first, and of each candidate when it is flaky
+  std::function<bool()> stop_requested = {};  ///< asked before each run; what has been reached is the result
 };
 
 struct shrunk_case {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole way of a random failure: a library that does wrong is found by drawn cases, the failure is made small, and
+// the scenario file that comes of it fails with the wrong library and passes with the right one.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "injection/injecting_host_fabric.hpp"
+#include "switchyard/harness/random_run.hpp"
+#include "switchyard/harness/run_case.hpp"
+#include "switchyard/harness/scenario_file.hpp"
+#include "switchyard/harness/sweep.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+using injection::effect;
+using injection::mutation;
+using injection::operation;
+
+constexpr std::uint64_t run_seed = 1;
+
+class memory_sink final : public record_sink {
+ public:
+  explicit memory_sink(std::string& into) : into_(into) {}
+  std::ptrdiff_t append(std::string_view bytes) override {
+    into_ += bytes;
+    return static_cast<std::ptrdiff_t>(bytes.size());
+  }
+  int truncate(std::uint64_t length_bytes) override {
+    into_.resize(length_bytes);
+    return 0;
+  }
+
+ private:
+  std::string& into_;
+};
+
+random_limits small_limits() {
+  random_limits limits{.max_ranks = 4, .max_hidden = 128, .max_tokens = 40, .max_steps = 6};
+  limits.max_work_bytes = std::size_t{1} << 20;
+  limits.faults_per_mille = 0;
+  return limits;
+}
+
+/// Runs cases with a library that does `wrong` to each of them from the start.
+class wrong_library {
+ public:
+  explicit wrong_library(const mutation& wrong) : wrong_(wrong), memory_(small_limits().max_bytes) {}
+
+  case_result operator()(const case_spec& spec) {
+    run_options how;
+    how.seed = run_seed;
+    const auto plan = std::make_shared<injection::injector>(wrong_);
+    how.make_fabric = [&](int) { return injection::make_injecting_host_fabric(plan); };
+    return run_case(spec, memory_, how);
+  }
+
+ private:
+  mutation wrong_;
+  arena memory_;
+};
+
+// The last byte of the third row that rank 1 sends to rank 0 is missing: it takes two ranks, and three rows between
+// them.
+TEST(shrink_mutant, a_wrong_library_is_found_and_the_failure_made_small) {
+  const mutation wrong{.op = operation::put,
+                       .what = effect::shorten,
+                       .amount = 1,
+                       .region = layout::region::hidden_states,
+                       .rank = 1,
+                       .peer = 0,
+                       .skip_first = 2};
+  wrong_library run(wrong);
+  std::string lines;
+  record_writer records(std::make_unique<memory_sink>(lines));
+  std::ostringstream out;
+  progress shown(out, {});
+  random_run_options options{.seed = run_seed, .count = 30, .limits = small_limits(), .max_shrunk = 1};
+  const auto result = run_random(options, std::ref(run), records, shown);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 30) << "one record for each case";
+  ASSERT_EQ(result.shrunk.size(), 1U) << out.str();
+  EXPECT_EQ(result.not_shrunk + 1, result.summary.not_passed().size());
+
+  const auto& failure = result.shrunk.front();
+  EXPECT_EQ(failure.small.failed_attempts, failure.small.attempts);
+  EXPECT_NE(out.str().find(failure.small.spec.id), std::string::npos);
+  EXPECT_EQ(failure.small.spec.ep_size, 2);
+  EXPECT_EQ(failure.small.spec.params.hidden_size, 1);
+  EXPECT_LE(failure.small.settings.size(), 8U) << failure.file_text;
+
+  const auto suite = parse_suite(failure.file_text, failure.file_name);
+  const auto cases = expand(suite, {});
+  ASSERT_EQ(cases.size(), 1U);
+  EXPECT_EQ(failure_kind(run(cases.front())), failure.kind) << failure.file_text;
+  arena memory(required_bytes(cases.front()));
+  EXPECT_EQ(run_case(cases.front(), memory, {run_seed, {}}).status, case_status::pass) << failure.file_text;
+}
+
+TEST(shrink_mutant, a_right_library_passes) {
+  wrong_library run({.at_most = 0});
+  std::string lines;
+  record_writer records(std::make_unique<memory_sink>(lines));
+  std::ostringstream out;
+  progress shown(out, {});
+  const auto result =
+      run_random({.seed = run_seed, .count = 30, .limits = small_limits()}, std::ref(run), records, shown);
+  EXPECT_EQ(result.summary.code(), exit_code::all_passed) << out.str();
+  EXPECT_TRUE(result.shrunk.empty());
+}
+
+}  // namespace
+}  // namespace switchyard::harness
