@@ -6,7 +6,8 @@
 #include <array>
 #include <string>
 
-#include "random_shape.hpp"
+#include "random_draft.hpp"
+#include "switchyard/harness/generator.hpp"
 #include "switchyard/harness/sweep.hpp"
 
 namespace switchyard::harness {
@@ -14,100 +15,87 @@ namespace {
 
 constexpr std::int64_t last_epoch = 0xFFFFFFFF;
 
-class case_drawer {
- public:
-  case_drawer(std::uint64_t seed, std::uint64_t number, const random_limits& limits)
-      : limits_(limits), random_(key_of({seed, number, 0x72616E646F6DULL})), shape_(draw_shape(random_, limits)) {}
+void set_shape(random_draft& draft) {
+  auto& random = draft.random;
+  const auto& shape = draft.shape;
+  draft.set("ranks", shape.ranks);
+  draft.set("num_experts", shape.experts);
+  draft.set("top_k", shape.top_k);
+  draft.set("hidden_size", shape.hidden_size);
+  if (shape.dtype != dtype::bf16 || random.chance(1, 4)) draft.set_word("dtype", to_string(shape.dtype));
+  if (shape.dispatch_format) draft.set_word("dispatch_format", to_string(*shape.dispatch_format));
+  if (shape.extra_bytes > 0 || random.chance(1, 8)) draft.set("extra_bytes", shape.extra_bytes);
+  draft.set("steps", shape.steps);
+}
 
-  field_settings draw() {
-    set_shape();
-    draw_tokens();
-    draw_payloads();
-    draw_run();
-    if (shape_.fault_due) draw_absence();
-    return std::move(settings_);
+void draw_values(random_draft& draft) {
+  auto& random = draft.random;
+  if (random.chance(1, 3)) draft.set("topk_weights", random.chance(1, 4));
+  if (random.chance(1, 4)) draft.set_word("experts", to_string(random.one_of(reference::all_expert_laws)));
+  if (random.chance(1, 3)) {
+    comm_params params;
+    params.dtype = draft.shape.dtype;
+    params.dispatch_format = draft.shape.dispatch_format;
+    auto values = random.one_of(all_hidden_values);
+    if (values == hidden_values::nan_rows && !rows_are_elements(params)) values = hidden_values::bits;
+    draft.set_word("values", to_string(values));
   }
+}
 
- private:
-  void set(std::string_view field, field_value value) {
-    settings_.emplace(field, field_setting{std::move(value), {"draw", "@" + std::string(field)}});
+void draw_first_epoch(random_draft& draft) {
+  auto& random = draft.random;
+  if (random.chance(1, 2)) {
+    draft.set("first_epoch", random.number(1, last_epoch / 2, {1, 2}));
+    return;
   }
-  void set_word(std::string_view field, std::string_view word) { set(field, std::string(word)); }
+  // The end of the range, where the epoch wraps, and the middle, where its sign bit turns.
+  const auto phases = 2 * draft.shape.steps;
+  const std::array<std::int64_t, 6> ends{last_epoch,          last_epoch - 1, last_epoch - 4,
+                                         last_epoch - phases, last_epoch / 2, last_epoch / 2 - phases / 2};
+  draft.set("first_epoch", random.one_of(ends));
+}
 
-  void set_shape() {
-    set("ranks", shape_.ranks);
-    set("num_experts", shape_.experts);
-    set("top_k", shape_.top_k);
-    set("hidden_size", shape_.hidden_size);
-    if (shape_.dtype != dtype::bf16 || random_.chance(1, 4)) set_word("dtype", to_string(shape_.dtype));
-    if (shape_.dispatch_format) set_word("dispatch_format", to_string(*shape_.dispatch_format));
-    if (shape_.extra_bytes > 0 || random_.chance(1, 8)) set("extra_bytes", shape_.extra_bytes);
-    set("steps", shape_.steps);
+void draw_run(random_draft& draft) {
+  auto& random = draft.random;
+  const auto& shape = draft.shape;
+  if (random.chance(2, 3)) draft.set("blocks", random.number(1, 8, {1, 2, 3}));
+  if (shape.workers > 1 || random.chance(1, 4)) draft.set("workers", shape.workers);
+  if (random.chance(1, 2)) draw_first_epoch(draft);
+  if (!shape.fault_due && random.chance(1, 4)) {
+    constexpr std::array<std::int64_t, 3> patient_ms{10'000, 20'000, 60'000};  // a busy machine must not cause faults
+    draft.set("timeout_ms", random.one_of(patient_ms));
   }
-
-  // tokens <= runtime_max_tokens <= max_tokens_per_rank <= capacity, where each may be left to follow the one before.
-  void draw_tokens() {
-    const auto capacity = shape_.capacity;
-    const auto tokens = random_.number(0, capacity, {0, 1, capacity - 1, capacity, capacity});
-    set("tokens", tokens);
-    auto rows = std::max<std::int64_t>(1, tokens);
-    if (random_.chance(1, 3)) {
-      rows = random_.number(rows, capacity, {rows, rows + 1, capacity});
-      set("runtime_max_tokens", rows);
-    }
-    if (random_.chance(1, 2)) set("max_tokens_per_rank", random_.number(rows, capacity, {rows, rows + 1, capacity}));
-    if (random_.chance(1, 2))
-      set_word("variation", to_string(random_.chance(3, 4) ? step_variation::vary : step_variation::fixed));
+  if (random.chance(1, 4)) {
+    const auto most = draft.limits.max_late_us;
+    const auto share = std::clamp<std::int64_t>(20 * most / (2 * shape.steps), std::min<std::int64_t>(1, most), most);
+    draft.set("late_us", random.number(0, share, {0, 1, share}));
+    if (random.chance(1, 3)) draft.set("late_rank", random.number(0, shape.ranks - 1, {0, shape.ranks - 1}));
   }
+}
 
-  void draw_payloads() {
-    if (random_.chance(1, 3)) set("topk_weights", random_.chance(1, 4));
-    if (random_.chance(1, 3))
-      set_word("routing", to_string(random_.chance(2, 3) ? routing_law::balanced : routing_law::uniform));
-    if (random_.chance(1, 3)) set("invalid_percent", random_.number(0, 100, {0, 1, 50, 99, 100}));
+void draw_absence(random_draft& draft) {
+  auto& random = draft.random;
+  const auto& shape = draft.shape;
+  draft.set("absent.rank", random.number(0, shape.ranks - 1, {0, shape.ranks - 1}));
+  if (random.chance(2, 3)) draft.set("absent.step", random.number(0, shape.steps - 1, {0, 1, shape.steps - 1}));
+  if (random.chance(2, 3)) {
+    draft.set_word("absent.phase", to_string(random.chance(2, 3) ? phase::combine : phase::dispatch));
   }
+  draft.set_word("expected_fault", to_string(fault_code::timeout));
+  // Short, because the case waits for all of it; long enough for the threads of a busy machine to be run in between.
+  constexpr std::array<std::int64_t, 3> short_ms{500, 600, 800};
+  draft.set("timeout_ms", random.one_of(short_ms));
+}
 
-  void draw_run() {
-    if (random_.chance(2, 3)) set("blocks", random_.number(1, 8, {1, 2, 3}));
-    if (shape_.workers > 1 || random_.chance(1, 4)) set("workers", shape_.workers);
-    if (random_.chance(1, 2)) {
-      set("first_epoch", random_.number(1, (std::int64_t{1} << 31) - 1, {1, 2}));
-      // The end of the range is out of reach of number(): that is where the epoch wraps, and its sign bit turns.
-      if (random_.chance(1, 2)) {
-        const auto phases = 2 * shape_.steps;
-        const std::array ends{last_epoch,          last_epoch - 1, last_epoch - 4,
-                              last_epoch - phases, last_epoch / 2, last_epoch / 2 - phases / 2};
-        settings_.erase("first_epoch");
-        set("first_epoch", random_.one_of(ends));
-      }
-    }
-    if (!shape_.fault_due && random_.chance(1, 4)) {
-      constexpr std::array<std::int64_t, 3> patient_ms{10'000, 20'000, 60'000};  // a busy machine must not cause faults
-      set("timeout_ms", random_.one_of(patient_ms));
-    }
-    if (random_.chance(1, 4)) {
-      const auto share =
-          std::clamp<std::int64_t>(20 * limits_.max_late_us / (2 * shape_.steps), 1, limits_.max_late_us);
-      set("late_us", random_.number(0, share, {0, 1, share}));
-    }
+void draw_fault(random_draft& draft) {
+  switch (draft.fault) {
+    case drawn_fault::none:
+      if (draft.random.chance(1, 8)) draft.set_word("expected_fault", to_string(fault_code::none));
+      break;
+    case drawn_fault::absence: draw_absence(draft); break;
+    case drawn_fault::disagreement: draft.set_word("expected_fault", to_string(fault_code::step_mismatch)); break;
   }
-
-  void draw_absence() {
-    set("absent.rank", random_.number(0, shape_.ranks - 1, {0, shape_.ranks - 1}));
-    if (random_.chance(2, 3)) set("absent.step", random_.number(0, shape_.steps - 1, {0, 1, shape_.steps - 1}));
-    if (random_.chance(2, 3))
-      set_word("absent.phase", to_string(random_.chance(2, 3) ? phase::combine : phase::dispatch));
-    set_word("expected_fault", to_string(fault_code::timeout));
-    // Short, because the case waits for all of it; long enough for threads of a busy machine to be run in between.
-    constexpr std::array<std::int64_t, 3> short_ms{500, 600, 800};
-    set("timeout_ms", random_.one_of(short_ms));
-  }
-
-  const random_limits& limits_;
-  corner_random random_;
-  random_shape shape_;
-  field_settings settings_;
-};
+}
 
 }  // namespace
 
@@ -122,7 +110,18 @@ suite random_suite() {
 }
 
 field_settings draw_settings(std::uint64_t seed, std::uint64_t number, const random_limits& limits) {
-  return case_drawer(seed, number, limits).draw();
+  random_draft draft(key_of({seed, number, 0x72616E646F6DULL}), limits);
+  if (draft.shape.fault_due) {
+    const bool can_disagree = draft.shape.capacity >= 2;  // 0 and 1 tokens make the same stride
+    draft.fault = can_disagree && draft.random.chance(1, 2) ? drawn_fault::disagreement : drawn_fault::absence;
+  }
+  set_shape(draft);
+  draw_tokens(draft);
+  draw_routing(draft);
+  draw_values(draft);
+  draw_run(draft);
+  draw_fault(draft);
+  return std::move(draft.settings);
 }
 
 case_spec random_case_of(const field_settings& settings) {

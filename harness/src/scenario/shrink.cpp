@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "shrink_counts.hpp"
 #include "switchyard/harness/random_cases.hpp"
 #include "switchyard/harness/scenario_fields.hpp"
 
@@ -32,7 +33,10 @@ const std::array<names, 5> tied{names{"tokens", "runtime_max_tokens", "max_token
                                 names{"runtime_max_tokens", "max_tokens_per_rank"}, names{"ranks", "num_experts"},
                                 names{"top_k", "num_experts"}, names{"ranks", "top_k", "num_experts"}};
 // Fields that are refused without one another.
-const std::array<names, 1> inseparable{names{"absent.phase", "absent.rank", "absent.step", "expected_fault"}};
+const std::array<names, 2> inseparable{names{"absent.phase", "absent.rank", "absent.step", "expected_fault"},
+                                       names{"runtime_max_tokens_from", "expected_fault"}};
+// Fields that name a rank.
+constexpr std::array<std::string_view, 3> rank_fields{"absent.rank", "hot_rank", "late_rank"};
 
 class shrinker {
  public:
@@ -128,6 +132,7 @@ class shrinker {
 
   void lower_values() {
     for (const auto field : costly) lower_together({std::string(field)});
+    while (take_without_a_rank()) continue;
     for (const auto& fields : tied) lower_together(fields);
     names others;
     for (const auto& [field, setting] : result_.settings) {
@@ -135,7 +140,7 @@ class shrinker {
     }
     for (const auto& field : others) {
       lower_together({field});
-      simplify_word(field);
+      simplify_text(field);
     }
   }
 
@@ -164,14 +169,54 @@ class shrinker {
     }
   }
 
-  /// Words are listed in the table with the plain ones first.
-  void simplify_word(const std::string& field) {
+  /// One rank less, with what is said of it: counts by rank and the numbers of the ranks behind it.
+  bool take_without_a_rank() {
+    const auto* ranks = number_of("ranks");
+    for (std::int64_t rank = ranks == nullptr ? 0 : *ranks - 1; rank >= 0; --rank) {
+      auto candidate = result_.settings;
+      --std::get<std::int64_t>(candidate.at("ranks").value);
+      for (auto& [field, setting] : candidate) {
+        if (find_field(field)->kind == field_kind::counts) {
+          setting.value = counts_without_rank(std::get<std::string>(setting.value), static_cast<std::size_t>(rank));
+        } else if (std::ranges::find(rank_fields, field) != rank_fields.end()) {
+          auto& named = std::get<std::int64_t>(setting.value);
+          if (named > rank) --named;
+        }
+      }
+      if (take(std::move(candidate))) return true;
+    }
+    return false;
+  }
+
+  void simplify_text(const std::string& field) {
     const auto found = result_.settings.find(field);
     if (found == result_.settings.end() || !std::holds_alternative<std::string>(found->second.value)) return;
+    const auto& rule = *find_field(field);
+    if (rule.kind == field_kind::counts) {
+      if (field == "token_counts" && take_tokens_instead_of_counts()) return;
+      while (take_simpler_counts(field)) continue;
+      return;
+    }
     const auto current = std::get<std::string>(found->second.value);
-    for (const auto& word : find_field(field)->words) {
+    for (const auto& word : rule.words) {  // the plain ones stand first
       if (word == current || take_with(field, std::string(word))) return;
     }
+  }
+
+  bool take_tokens_instead_of_counts() {
+    auto candidate = result_.settings;
+    const auto counts = candidate.extract("token_counts");
+    const auto tokens = largest_count(std::get<std::string>(counts.mapped().value));
+    candidate.insert_or_assign("tokens", field_setting{tokens, {"shrunk", ""}});
+    return take(std::move(candidate));
+  }
+
+  bool take_simpler_counts(const std::string& field) {
+    const auto counts = std::get<std::string>(result_.settings.at(field).value);
+    for (auto& simpler : simpler_counts(counts)) {
+      if (take_with(field, std::move(simpler))) return true;
+    }
+    return false;
   }
 
   const failure_test& still_fails_;
@@ -193,7 +238,16 @@ shrunk_case shrink(const field_settings& settings, const failure_test& still_fai
 }
 
 std::string failure_kind(const case_result& result) {
-  if (result.status == case_status::pass) return {};
+  switch (result.status) {
+    case case_status::fail:
+    case case_status::crash:
+    case case_status::timeout:
+    case case_status::device_lost: break;
+    case case_status::pass:
+    case case_status::skipped:
+    case case_status::waived:
+    case case_status::missing: return {};
+  }
   std::string kind(to_string(result.status));
   if (!result.findings.empty()) kind += " " + std::string(to_string(result.findings.front().verdict));
   if (!result.faults.empty()) kind += " " + std::string(to_string(result.faults.front().record.code));

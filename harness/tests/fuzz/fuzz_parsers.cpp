@@ -105,6 +105,15 @@ void prepare_last_words() {
 #endif
 }
 
+/// The start of a problem, which may hold anything, for a line of output.
+std::string shown(std::string text) {
+  constexpr std::size_t most = 300;
+  if (text.size() > most) text.resize(most);
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char byte) { return byte < 0x20U || byte > 0x7EU; }, '?');
+  return text;
+}
+
 int run(const options& how) {
   const auto target = fuzz::make_target(how.parser, how.scenarios);
   const fuzz::mutator texts(target.form, target.seeds, target.words);
@@ -115,7 +124,7 @@ int run(const options& how) {
   for (const auto& seed : target.seeds) {
     const auto result = fuzz::judge(target, seed, std::chrono::seconds(1));
     if (result.verdict == fuzz::verdict::accepted) continue;
-    throw std::runtime_error("a seed is refused: " + (result.problem.empty() ? seed : result.problem));
+    throw std::runtime_error("a seed is refused: " + shown(result.problem.empty() ? seed : result.problem));
   }
   prepare_last_words();
   std::array<std::uint64_t, 3> counts{};
@@ -130,7 +139,7 @@ int run(const options& how) {
     slowest = std::max(slowest, result.cpu_time);
     if (result.verdict == fuzz::verdict::wrong) {
       std::cout << "--parser " << how.parser << " --seed " << how.seed << " --first " << number << ": "
-                << result.problem << std::endl;
+                << shown(result.problem) << std::endl;
     }
   }
   const auto [accepted, refused, wrong] = counts;

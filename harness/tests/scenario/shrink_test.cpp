@@ -70,6 +70,34 @@ TEST(shrink, keeps_an_absence_whole_or_drops_it_whole) {
             "random/drawn@hidden_size=100,num_experts=1,ranks=1,steps=1,tokens=0,top_k=1");
 }
 
+TEST(shrink, makes_counts_simple_and_takes_ranks_out_of_them) {
+  auto settings = large_case();
+  for (const auto* field : {"tokens", "runtime_max_tokens", "max_tokens_per_rank", "variation"}) settings.erase(field);
+  settings.merge(settings_from({{"token_counts", std::string("3:9:0:4:17:1:8/5/0:0:0:2:0:33:0")},
+                                {"padding_rows", std::string("1/2:0:1:3:4:1:1")},
+                                {"late_rank", std::int64_t{5}}}));
+  // Some step has a rank with at least 2 tokens beside one with none.
+  const auto uneven = [](const case_spec& spec) {
+    for (std::size_t step = 0; spec.token_counts && step < spec.token_counts->steps(); ++step) {
+      std::int64_t least = 1;
+      std::int64_t most = 0;
+      for (int rank = 0; rank < spec.ep_size; ++rank) {
+        const auto count = spec.token_counts->at(static_cast<int>(step), rank);
+        least = std::min(least, count);
+        most = std::max(most, count);
+      }
+      if (least == 0 && most >= 2) return true;
+    }
+    return false;
+  };
+  EXPECT_EQ(id_of(shrink(settings, uneven)),
+            "random/drawn@hidden_size=1,num_experts=2,ranks=2,steps=1,token_counts=0:2,top_k=1");
+  EXPECT_EQ(id_of(shrink(settings, [](const case_spec& spec) { return spec.num_tokens > 3; })),
+            "random/drawn@hidden_size=1,num_experts=1,ranks=1,steps=1,tokens=4,top_k=1");
+  EXPECT_EQ(id_of(shrink(settings, [](const case_spec& spec) { return spec.late.rank == 1; })),
+            "random/drawn@hidden_size=1,late_rank=1,late_us=0,num_experts=2,ranks=2,steps=1,tokens=0,top_k=1");
+}
+
 TEST(shrink, says_when_the_failure_does_not_come_back) {
   int runs = 0;
   const auto result = shrink(large_case(), [&](const case_spec&) { return ++runs < 0; });

@@ -43,7 +43,7 @@ struct shrunk_case {
 shrunk_case shrink(const field_settings& settings, const failure_test& still_fails, const shrink_options& options = {});
 
 /// What a failure is by its kind, equal for equal failures: status, verdict of the first finding, code of the first
-/// fault. Empty for a case that passed.
+/// fault. Empty for a case that passed, or did not run to its end.
 std::string failure_kind(const case_result& result);
 
 /// A whole scenario file with one scenario that sets exactly `settings`: <suite>.json, which read_suite_file accepts.

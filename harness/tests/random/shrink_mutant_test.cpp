@@ -3,9 +3,11 @@
 // the scenario file that comes of it fails with the wrong library and passes with the right one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "injection/injecting_host_fabric.hpp"
+#include "memory_sink.hpp"
 #include "switchyard/harness/random_run.hpp"
 #include "switchyard/harness/run_case.hpp"
 #include "switchyard/harness/scenario_file.hpp"
@@ -19,22 +21,6 @@ using injection::mutation;
 using injection::operation;
 
 constexpr std::uint64_t run_seed = 1;
-
-class memory_sink final : public record_sink {
- public:
-  explicit memory_sink(std::string& into) : into_(into) {}
-  std::ptrdiff_t append(std::string_view bytes) override {
-    into_ += bytes;
-    return static_cast<std::ptrdiff_t>(bytes.size());
-  }
-  int truncate(std::uint64_t length_bytes) override {
-    into_.resize(length_bytes);
-    return 0;
-  }
-
- private:
-  std::string& into_;
-};
 
 random_limits small_limits() {
   random_limits limits{.max_ranks = 4, .max_hidden = 128, .max_tokens = 40, .max_steps = 6};
