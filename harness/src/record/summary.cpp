@@ -65,7 +65,8 @@ nlohmann::ordered_json to_json(const run_summary& summary, std::uint64_t seed) {
   out["schema"] = record_schema;
   out["seed"] = seed;
   out["exit_code"] = static_cast<int>(summary.code());
-  out["meaning"] = meaning(summary.code());
+  const bool nothing_due = summary.outcome().empty_shard && summary.code() == exit_code::all_passed;
+  out["meaning"] = nothing_due ? "no case was dealt to this shard" : meaning(summary.code());
   out["cases"] = counts_json(summary.outcome());
   auto& rows = out["scenarios"] = nlohmann::ordered_json::array();
   auto& times = out["time"]["scenarios"] = nlohmann::ordered_json::array();

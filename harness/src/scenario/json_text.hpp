@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,8 +15,8 @@ namespace switchyard::harness {
 
 inline constexpr std::size_t max_json_file_bytes = std::size_t{16} << 20;  ///< scenario files are kilobytes
 
-/// The bytes of a regular file. Throws input_error naming the file.
-std::string read_text_file(const std::filesystem::path& path);
+/// The bytes of a regular file of at most `max_bytes`. Throws input_error naming the file.
+std::string read_text_file(const std::filesystem::path& path, std::uint64_t max_bytes = max_json_file_bytes);
 
 /// Throws input_error naming the file and the place.
 nlohmann::json parse_json_text(std::string_view text, const std::string& file);

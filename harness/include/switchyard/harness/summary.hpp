@@ -32,6 +32,8 @@ class run_summary {
   /// A case that was chosen and has no result.
   void add_missing(const case_spec& spec);
   void set_internal_error() noexcept { outcome_.internal_error = true; }
+  /// No case was to be run: the run is one shard of a run with fewer cases than shards.
+  void set_empty_shard() noexcept { outcome_.empty_shard = true; }
 
   [[nodiscard]] const run_outcome& outcome() const noexcept { return outcome_; }
   [[nodiscard]] const std::vector<summary_row>& rows() const noexcept { return rows_; }
