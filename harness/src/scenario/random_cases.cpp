@@ -8,6 +8,7 @@
 
 #include "random_draft.hpp"
 #include "switchyard/harness/generator.hpp"
+#include "switchyard/harness/scenario_fields.hpp"
 #include "switchyard/harness/sweep.hpp"
 
 namespace switchyard::harness {
@@ -128,6 +129,24 @@ case_spec random_case_of(const field_settings& settings) {
   case_address address{std::string(random_suite_name), std::string(random_scenario_name), {}};
   for (const auto& [field, setting] : settings) address.settings.emplace_back(field, to_text(setting.value));
   return expand_one(random_suite(), address, {});
+}
+
+field_settings random_settings_of(const std::string& id) {
+  const auto address = parse_case_id(id);
+  if (address.suite != random_suite_name || address.scenario != random_scenario_name) {
+    throw input_error("case id " + id + ": must be " + std::string(random_suite_name) + '/' +
+                      std::string(random_scenario_name) + "@...");
+  }
+  field_settings settings;
+  for (const auto& [field, text] : address.settings) {
+    const input_place place{"case id", "@" + field};
+    const auto* rule = find_field(field);
+    if (rule == nullptr) refuse(place, text, "unknown field");
+    auto value = field_value_from_text(*rule, text);
+    if (!value) refuse(place, text, describe(*rule));
+    settings.emplace(field, field_setting{*std::move(value), place});
+  }
+  return settings;
 }
 
 case_spec draw_case(std::uint64_t seed, std::uint64_t number, const random_limits& limits) {

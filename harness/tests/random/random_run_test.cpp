@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "memory_sink.hpp"
+#include "switchyard/harness/progress.hpp"
+#include "switchyard/harness/random_cases.hpp"
 #include "switchyard/harness/run_case.hpp"
 #include "switchyard/harness/scenario_file.hpp"
 #include "switchyard/harness/sweep.hpp"
@@ -17,14 +20,28 @@
 namespace switchyard::harness {
 namespace {
 
+/// A run of drawn cases with all that belongs to it.
 struct fixture {
   std::string lines;
   std::ostringstream told;
+  std::vector<small_failure> small;
+  std::size_t failures = 0;
 
-  random_run run(const random_run_options& options, const case_runner& runner) {
+  run_summary run(const std::vector<case_spec>& cases, std::uint64_t seed, std::size_t most,
+                  const case_runner& runner) {
     record_writer records(std::make_unique<memory_sink>(lines));
     progress shown(told, {});
-    return run_random(options, runner, records, shown);
+    failure_collector found(most);
+    observer_list both({&shown, &found});
+    suite_run_options how;
+    how.seed = seed;
+    auto summary = run_cases(cases, runner, records, both, how);
+    failures = found.total();
+    for (const auto& one : found.first()) {
+      small.push_back(make_small(one, runner, {.seed = seed}));
+      told << describe(small.back()) << '\n';
+    }
+    return summary;
   }
   [[nodiscard]] auto records() const { return std::count(lines.begin(), lines.end(), '\n'); }
 };
@@ -34,13 +51,15 @@ class drawn_cases : public testing::TestWithParam<std::uint64_t> {};
 // A failure prints the small case as a scenario file.
 TEST_P(drawn_cases, pass_on_the_host_fabric) {
   constexpr std::uint64_t count = 25;
-  random_run_options options{.seed = GetParam(), .count = count};
-  arena memory(options.limits.max_bytes);
+  const auto seed = GetParam();
+  arena memory(random_limits{}.max_bytes);
   fixture f;
-  const auto result = f.run(options, [&](const case_spec& spec) { return run_case(spec, memory, {options.seed, {}}); });
+  const auto summary = f.run(draw_cases(seed, count), seed, 3, [&](const case_spec& spec) {
+    return run_case(spec, memory, {seed, {}, {}});
+  });
   EXPECT_EQ(f.records(), count);
-  EXPECT_EQ(result.summary.code(), exit_code::all_passed) << f.told.str();
-  for (const auto& failure : result.shrunk) ADD_FAILURE() << failure.file_name << ":\n" << failure.file_text;
+  EXPECT_EQ(summary.code(), exit_code::all_passed) << f.told.str();
+  for (const auto& failure : f.small) ADD_FAILURE() << failure.file_name << ":\n" << failure.file_text;
 }
 
 INSTANTIATE_TEST_SUITE_P(of_seed, drawn_cases, testing::Range<std::uint64_t>(1, 9),
@@ -60,22 +79,20 @@ TEST(random_run, makes_the_first_failures_small_and_counts_the_others) {
   const auto three_ranks = [](const case_spec& spec) {
     return spec.ep_size >= 3 ? failing(verdict::loss) : case_result{};
   };
-  const auto result = f.run({.seed = 5, .count = 40, .max_shrunk = 2}, three_ranks);
+  const auto summary = f.run(draw_cases(5, 40), 5, 2, three_ranks);
   EXPECT_EQ(f.records(), 40);
-  ASSERT_EQ(result.shrunk.size(), 2U);
-  EXPECT_EQ(result.summary.not_passed().size(), 2U + result.not_shrunk);
-  EXPECT_GT(result.not_shrunk, 0U);
-  for (const auto& failure : result.shrunk) {
+  ASSERT_EQ(f.small.size(), 2U);
+  EXPECT_EQ(summary.not_passed().size(), f.failures);
+  EXPECT_GT(f.failures, 2U);
+  for (const auto& failure : f.small) {
     EXPECT_EQ(failure.kind, "fail loss");
     EXPECT_EQ(failure.small.spec.id, "random/drawn@hidden_size=1,num_experts=3,ranks=3,steps=1,tokens=0,top_k=1");
     EXPECT_NE(f.told.str().find("fail loss: made small in"), std::string::npos);
     const auto suite = parse_suite(failure.file_text, failure.file_name);
     EXPECT_EQ(expand(suite, {}).size(), 1U);
-    EXPECT_NE(suite.scenarios.front().sentence.find("--seed 5: fail loss; drawn as " + failure.drawn_id),
-              std::string::npos);
+    EXPECT_EQ(suite.scenarios.front().sentence, "Fails with --seed 5: fail loss; drawn as " + failure.drawn_id + ".");
   }
-  const auto number = result.shrunk.front().file_name.substr(std::string("shrunk_5_").size());
-  EXPECT_EQ(draw_case(5, std::stoull(number)).id, result.shrunk.front().drawn_id);
+  EXPECT_NE(f.small[0].file_name, f.small[1].file_name);
 }
 
 // Another kind of failure in the smaller case is another bug.
@@ -84,11 +101,10 @@ TEST(random_run, keeps_to_the_kind_of_failure_that_was_found) {
   const auto runner = [](const case_spec& spec) {
     return failing(spec.params.hidden_size >= 4 ? verdict::stale : verdict::overrun);
   };
-  random_limits limits{.max_ranks = 1};
-  const auto result = f.run({.seed = 1, .count = 20, .limits = limits, .max_shrunk = 20}, runner);
-  ASSERT_EQ(result.shrunk.size(), 20U);
+  f.run(draw_cases(1, 20, {.max_ranks = 1}), 1, 20, runner);
+  ASSERT_EQ(f.small.size(), 20U);
   std::set<std::string> kinds;
-  for (const auto& failure : result.shrunk) {
+  for (const auto& failure : f.small) {
     kinds.insert(failure.kind);
     EXPECT_EQ(failure.small.spec.params.hidden_size, failure.kind == "fail stale" ? 4 : 1);
   }
@@ -97,33 +113,40 @@ TEST(random_run, keeps_to_the_kind_of_failure_that_was_found) {
 
 TEST(random_run, passes_over_candidates_that_need_too_much_memory) {
   fixture f;
-  const auto runner = [first = true](const case_spec&) mutable {
+  bool first = true;
+  const auto runner = [&](const case_spec&) {
     if (!std::exchange(first, false)) throw out_of_memory("too large");
     return failing(verdict::loss);
   };
-  const auto result = f.run({.seed = 1, .count = 1}, runner);
-  ASSERT_EQ(result.shrunk.size(), 1U);
-  EXPECT_EQ(result.shrunk.front().small.failed_attempts, 0);
+  f.run(draw_cases(1, 1), 1, 1, runner);
+  ASSERT_EQ(f.small.size(), 1U);
+  EXPECT_EQ(f.small.front().small.failed_attempts, 0);
   EXPECT_NE(f.told.str().find("fail loss: did not come back in 3 more runs of random/drawn@"), std::string::npos);
 }
 
 TEST(random_run, says_how_often_a_failure_comes) {
   fixture f;
   int runs = 0;
-  const auto result = f.run({.seed = 1, .count = 1}, [&](const case_spec&) {
-    return ++runs == 1 || runs == 3 ? failing(verdict::loss) : case_result{};
-  });
-  EXPECT_NE(f.told.str().find("(the drawn case failed in 1 of 3 runs)"), std::string::npos) << f.told.str();
+  f.run(draw_cases(1, 1), 1, 1,
+        [&](const case_spec&) { return ++runs == 1 || runs == 3 ? failing(verdict::loss) : case_result{}; });
+  EXPECT_NE(f.told.str().find("(the drawn case failed in 1 of 3 more runs)"), std::string::npos) << f.told.str();
 }
 
-TEST(random_run, stops_when_asked) {
-  fixture f;
+TEST(random_run, shrinks_nothing_after_a_stop_and_nothing_that_was_not_run) {
+  failure_collector found(5);
+  const auto spec = draw_case(1, 1);
+  case_result stopped;
+  stopped.status = case_status::missing;
+  found.case_ended(spec, stopped, {});
+  found.case_ended(spec, failing(verdict::loss), {"", {}, case_record::origin::earlier_run});
+  EXPECT_EQ(found.total(), 0U);
+  found.case_ended(spec, failing(verdict::loss), {});
+  ASSERT_EQ(found.first().size(), 1U);
   int runs = 0;
-  const auto runner = [&](const case_spec&) { return ++runs, failing(verdict::loss); };
-  const auto result = f.run({.seed = 1, .count = 10, .stop_requested = [&] { return runs >= 3; }}, runner);
-  EXPECT_EQ(f.records(), 3);
-  EXPECT_EQ(runs, 3) << "nothing is shrunk after a stop";
-  EXPECT_EQ(result.summary.outcome().count(case_status::missing), 7U);
+  const auto small = make_small(found.first().front(), [&](const case_spec&) { return ++runs, case_result{}; },
+                                {.stop_requested = [] { return true; }});
+  EXPECT_EQ(runs, 0);
+  EXPECT_EQ(small.small.spec.id, spec.id);
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "injection/injecting_host_fabric.hpp"
 #include "memory_sink.hpp"
+#include "switchyard/harness/random_cases.hpp"
 #include "switchyard/harness/random_run.hpp"
 #include "switchyard/harness/run_case.hpp"
 #include "switchyard/harness/scenario_file.hpp"
@@ -47,6 +47,13 @@ class wrong_library {
   arena memory_;
 };
 
+run_summary run_drawn(wrong_library& run, run_observer& shown, std::string& lines) {
+  record_writer records(std::make_unique<memory_sink>(lines));
+  suite_run_options how;
+  how.seed = run_seed;
+  return run_cases(draw_cases(run_seed, 30, small_limits()), std::ref(run), records, shown, how);
+}
+
 // The last byte of the third row that rank 1 sends to rank 0 is missing: it takes two ranks, and three rows between
 // them.
 TEST(shrink_mutant, a_wrong_library_is_found_and_the_failure_made_small) {
@@ -59,18 +66,14 @@ TEST(shrink_mutant, a_wrong_library_is_found_and_the_failure_made_small) {
                        .skip_first = 2};
   wrong_library run(wrong);
   std::string lines;
-  record_writer records(std::make_unique<memory_sink>(lines));
-  std::ostringstream out;
-  progress shown(out, {});
-  random_run_options options{.seed = run_seed, .count = 30, .limits = small_limits(), .max_shrunk = 1};
-  const auto result = run_random(options, std::ref(run), records, shown);
+  failure_collector found(1);
+  const auto summary = run_drawn(run, found, lines);
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 30) << "one record for each case";
-  ASSERT_EQ(result.shrunk.size(), 1U) << out.str();
-  EXPECT_EQ(result.not_shrunk + 1, result.summary.not_passed().size());
+  ASSERT_EQ(found.first().size(), 1U);
+  EXPECT_EQ(found.total(), summary.not_passed().size());
 
-  const auto& failure = result.shrunk.front();
+  const auto failure = make_small(found.first().front(), std::ref(run), {.seed = run_seed});
   EXPECT_EQ(failure.small.failed_attempts, failure.small.attempts);
-  EXPECT_NE(out.str().find(failure.small.spec.id), std::string::npos);
   EXPECT_EQ(failure.small.spec.ep_size, 2);
   EXPECT_EQ(failure.small.spec.params.hidden_size, 1);
   EXPECT_LE(failure.small.settings.size(), 8U) << failure.file_text;
@@ -80,19 +83,15 @@ TEST(shrink_mutant, a_wrong_library_is_found_and_the_failure_made_small) {
   ASSERT_EQ(cases.size(), 1U);
   EXPECT_EQ(failure_kind(run(cases.front())), failure.kind) << failure.file_text;
   arena memory(required_bytes(cases.front()));
-  EXPECT_EQ(run_case(cases.front(), memory, {run_seed, {}}).status, case_status::pass) << failure.file_text;
+  EXPECT_EQ(run_case(cases.front(), memory, {run_seed, {}, {}}).status, case_status::pass) << failure.file_text;
 }
 
 TEST(shrink_mutant, a_right_library_passes) {
   wrong_library run({.at_most = 0});
   std::string lines;
-  record_writer records(std::make_unique<memory_sink>(lines));
-  std::ostringstream out;
-  progress shown(out, {});
-  const auto result =
-      run_random({.seed = run_seed, .count = 30, .limits = small_limits()}, std::ref(run), records, shown);
-  EXPECT_EQ(result.summary.code(), exit_code::all_passed) << out.str();
-  EXPECT_TRUE(result.shrunk.empty());
+  failure_collector found(1);
+  EXPECT_EQ(run_drawn(run, found, lines).code(), exit_code::all_passed);
+  EXPECT_TRUE(found.first().empty());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,5 +50,8 @@ std::vector<case_spec> draw_cases(std::uint64_t seed, std::uint64_t count, const
 
 /// The case of random_suite() with these settings, and its id. Throws input_error when they break a rule.
 case_spec random_case_of(const field_settings& settings);
+
+/// The settings that the id of such a case tells. Throws input_error for the id of another case.
+field_settings random_settings_of(const std::string& id);
 
 }  // namespace switchyard::harness
