@@ -20,6 +20,11 @@ struct list_options {
 void print_suite(const harness::suite& from, const std::vector<harness::case_spec>& cases) {
   std::cout << from.name << ": " << from.description << " (" << cases.size() << (cases.size() == 1 ? " case" : " cases")
             << ")\n";
+  if (!from.includes.empty()) {
+    std::cout << "  includes";
+    for (const auto& other : from.includes) std::cout << (&other == &from.includes.front() ? " " : ", ") << other.name;
+    std::cout << '\n';
+  }
   for (const auto& which : from.scenarios) {
     const auto count =
         std::count_if(cases.begin(), cases.end(), [&](const auto& spec) { return spec.name == which.name; });
@@ -41,7 +46,7 @@ harness::exit_code list(const list_options& options) {
     total += cases.size();
     if (options.ids_only) {
       for (const auto& spec : cases) std::cout << spec.id << '\n';
-    } else if (!cases.empty()) {
+    } else if (!cases.empty() || (!from.includes.empty() && from.scenarios.empty())) {
       print_suite(from, cases);
     }
   }

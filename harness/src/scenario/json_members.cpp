@@ -6,7 +6,9 @@
 
 namespace switchyard::harness {
 
-void refuse(const json_at& at, std::string_view rule) { refuse(at.place, one_line(at.value), rule); }
+void refuse(const json_at& at, std::string_view rule, rule_kind kind) {
+  refuse(at.place, one_line(at.value), rule, kind);
+}
 
 void require_object(const json_at& at) {
   if (!at.value.is_object()) refuse(at, "must be an object");

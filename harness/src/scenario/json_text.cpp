@@ -104,7 +104,7 @@ class duplicate_key_guard {
     auto& top = frames_.back();
     const bool is_new = top.keys.insert(key).second;
     top.key = std::move(key);
-    if (!is_new) refuse(here(), "", "duplicate key");
+    if (!is_new) refuse(here(), "", "duplicate key", rule_kind::relation);
   }
 
   std::string file_;

@@ -24,7 +24,7 @@ input_place input_place::child(std::string_view key) const {
 
 input_place input_place::child(std::size_t index) const { return child(std::to_string(index)); }
 
-void refuse(const input_place& place, std::string_view value, std::string_view rule) {
+void refuse(const input_place& place, std::string_view value, std::string_view rule, rule_kind kind) {
   constexpr std::size_t shown = 60;  // enough to recognise a value, short enough for one line
   std::string message = place.file;
   if (!place.pointer.empty()) message += ": " + place.pointer;
@@ -41,7 +41,7 @@ void refuse(const input_place& place, std::string_view value, std::string_view r
   }
   message += ": ";
   message += rule;
-  throw input_error(message);
+  throw input_error(message, kind);
 }
 
 }  // namespace switchyard::harness

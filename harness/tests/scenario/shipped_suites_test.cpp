@@ -5,6 +5,7 @@
 #include <set>
 
 #include "scenario_text.hpp"
+#include "switchyard/harness/must_pass.hpp"
 #include "switchyard/harness/suite_selection.hpp"
 
 namespace switchyard::harness {
@@ -113,6 +114,24 @@ TEST(shipped_suites, faults_host_loses_a_rank_before_each_phase) {
   }
   EXPECT_EQ(points, (std::set<std::pair<int, phase>>{
                         {2, phase::dispatch}, {2, phase::combine}, {4, phase::dispatch}, {4, phase::combine}}));
+}
+
+TEST(shipped_suites, every_must_pass_entry_matches_a_case) {
+  must_pass_evidence evidence;
+  for (const auto& name : shipped().names()) {
+    for (const auto& spec : cases_of_suite(name)) {
+      evidence.selected.push_back(spec.id);
+      evidence.statuses[spec.id] = case_status::pass;
+    }
+  }
+  evidence.due = evidence.selected;
+  std::size_t lists = 0;
+  for (const auto& file : std::filesystem::directory_iterator(SWITCHYARD_TEST_SCENARIOS "/must_pass")) {
+    const auto list = read_must_pass_file(file.path());
+    ++lists;
+    for (const auto& shortfall : judge_must_pass(list, evidence)) ADD_FAILURE() << describe(list, shortfall);
+  }
+  EXPECT_EQ(lists, 1U);
 }
 
 }  // namespace

@@ -2,16 +2,29 @@
 // What is thrown for input that breaks a rule: scenario files, arguments, output folders. The program exits with 5.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace switchyard::harness {
 
+/// What kind of rule is broken.
+enum class rule_kind : std::uint8_t {
+  form,      ///< what a JSON Schema can say of a place: members, types, bounds, words; scenarios/schema/ says it too
+  relation,  ///< what it cannot say: how values go together, a key that is there twice, how a number is spelled
+};
+
 /// Input that breaks a rule. The message is one line that names the place, the value and the rule.
 class input_error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit input_error(const std::string& message, rule_kind kind = rule_kind::form)
+      : std::runtime_error(message), kind_(kind) {}
+
+  [[nodiscard]] rule_kind kind() const noexcept { return kind_; }
+
+ private:
+  rule_kind kind_;
 };
 
 /// A place in a JSON file.
@@ -25,6 +38,7 @@ struct input_place {
 
 /// Throws input_error "file: pointer: value: rule"; `value` is JSON text and is shortened when long, or empty when
 /// the value is what is missing.
-[[noreturn]] void refuse(const input_place& place, std::string_view value, std::string_view rule);
+[[noreturn]] void refuse(const input_place& place, std::string_view value, std::string_view rule,
+                         rule_kind kind = rule_kind::form);
 
 }  // namespace switchyard::harness
