@@ -106,8 +106,13 @@ suite random_suite() {
   drawn.name = random_scenario_name;
   drawn.sentence = "Whatever its case id says.";
   drawn.tags = {"random"};
-  drawn.place = {"case id", ""};
-  return {name, "Drawn cases: a case id sets every field.", name, {std::move(drawn)}};
+  drawn.place = {"case id of random/drawn, which sets nothing by itself (--random N draws cases)", ""};
+  suite all;
+  all.name = name;
+  all.description = "Drawn cases: the case id sets every field.";
+  all.file = "no file";
+  all.scenarios.push_back(std::move(drawn));
+  return all;
 }
 
 field_settings draw_settings(std::uint64_t seed, std::uint64_t number, const random_limits& limits) {

@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "suite_includes.hpp"
-#include "switchyard/harness/random_cases.hpp"
 #include "switchyard/harness/scenario_fields.hpp"
 #include "switchyard/harness/sweep.hpp"
 
@@ -36,9 +35,6 @@ case_spec select_one(const suite_catalog& catalog, const case_selection& selecti
     throw input_error("--case names one case: --ranks, --filter and --tag do not go with it");
   }
   const auto address = parse_case_id(*selection.case_id);
-  if (address.suite == random_suite_name && address.scenario == random_scenario_name) {
-    return expand_one(random_suite(), address, catalog.profiles());  // of no file
-  }
   auto where = selection;
   if (where.suites.empty()) where.suites.push_back(address.suite);
   for (const auto& from : load_suites(catalog, where)) {

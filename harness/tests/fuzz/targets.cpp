@@ -45,7 +45,7 @@ bool makes_few_cases(const scenario& which) {
   for (const auto& group : which.sweep) {
     for (const auto& axis : group.axes) {
       cases *= axis.values.size();
-      if (cases > few) return false;
+      if (cases > (group.kind == sweep_kind::pairwise ? few * few : few)) return false;
       if (group.kind == sweep_kind::zip) break;
     }
   }
@@ -74,6 +74,10 @@ target scenario_target(const std::filesystem::path& scenarios) {
       "absent": {"rank": 1, "step": 0, "phase": "combine"}, "sweep": [
       {"kind": "zip", "axes": {"steps": [1, 2, 1], "dtype": ["bf16", "fp16", "fp32"]}},
       {"kind": "product", "axes": {"invalid_percent": [0, 100], "topk_weights": [true, false]}}]}]})");
+  result.seeds.emplace_back(R"({"suite": "fuzzed", "description": "d", "include": ["smoke"], "scenarios": [{"name": "a",
+      "sentence": "x", "num_experts": 32, "top_k": 2, "hidden_size": 64, "tokens": 4,
+      "sweep": {"kind": "pairwise", "axes": {"ranks": [1, 2, 3], "dtype": ["bf16", "fp16", "fp32"], "steps": [1, 2, 3]},
+      "exclude": [{"ranks": [1], "steps": [2, 3]}, {"dtype": ["fp16"], "steps": [1]}]}}]})");
   result.parse = [profiles = catalog.profiles(), file = result.file](const std::string& text) {
     const auto suite = parse_suite(text, file);
     for (const auto& which : suite.scenarios) {
@@ -154,7 +158,7 @@ target make_target(const std::string& name, const std::filesystem::path& scenari
 }
 
 std::optional<std::string> message_problem(std::string_view message, std::string_view file) {
-  constexpr std::size_t longest = 1000;
+  constexpr std::size_t longest = 2000;
   if (message.find(file) == std::string_view::npos) return "the message does not name " + std::string(file);
   if (message.size() > longest) return "the message has " + std::to_string(message.size()) + " bytes";
   for (const char letter : message) {

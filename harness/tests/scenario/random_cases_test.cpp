@@ -92,13 +92,22 @@ TEST(random_cases, come_from_their_ids_alone) {
 
 TEST(random_cases, that_are_written_by_hand_are_refused_like_others) {
   case_selection selection;
-  selection.case_id = "random/drawn@ranks=2";
   const auto choose = [&] { select_cases(suite_catalog(SWITCHYARD_TEST_SCENARIOS), selection); };
+  selection.case_id = "random/drawn@ranks=2";
+  const std::string place = "case id of random/drawn, which sets nothing by itself (--random N draws cases): ";
   EXPECT_EQ(refusal(choose),
-            "case id: /profile: missing: a scenario has a profile, or num_experts, top_k and hidden_size (case "
-            "random/drawn@ranks=2)");
+            place +
+                "/profile: missing: a scenario has a profile, or num_experts, top_k and hidden_size (case "
+                "random/drawn@ranks=2)");
   selection.case_id = "random/drawn@colour=2";
   EXPECT_EQ(refusal(choose), "case id: @colour: 2: unknown field");
+  selection.case_id = "random/other@ranks=2";
+  EXPECT_EQ(refusal(choose), "suite random has no scenario other");
+  selection.case_id.reset();
+  selection.suites = {"random"};
+  EXPECT_EQ(refusal(choose), place + "/ranks: missing (case random/drawn)");
+  EXPECT_EQ(refusal([] { random_settings_of("smoke/gpt_oss@ranks=2,tokens=1"); }),
+            "case id smoke/gpt_oss@ranks=2,tokens=1: must be random/drawn@...");
 }
 
 TEST(random_cases, meet_the_hard_corners) {
