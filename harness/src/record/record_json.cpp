@@ -30,6 +30,31 @@ json ranks_in(const rank_set& set) {
   return ranks;
 }
 
+/// What the case's routing law needs, and no other law's.
+void add_law(const case_spec& spec, json& out) {
+  const auto& law = spec.law;
+  switch (spec.routing) {
+    case routing_law::uniform:
+    case routing_law::balanced:
+    case routing_law::local:
+    case routing_law::remote:
+    case routing_law::trace: break;
+    case routing_law::zipf: out["zipf_exponent_percent"] = law.zipf_exponent_percent; break;
+    case routing_law::hot_rank:
+      out["hot_percent"] = law.hot_percent;
+      out["hot_rank"] = law.hot_rank;
+      break;
+    case routing_law::hot_expert:
+      out["hot_percent"] = law.hot_percent;
+      out["hot_expert"] = law.hot_expert;
+      break;
+    case routing_law::grouped:
+      out["expert_groups"] = law.expert_groups;
+      out["groups_per_token"] = law.groups_per_token;
+      break;
+  }
+}
+
 json selection_json(const case_selection& selection) {
   json out;
   out["suites"] = selection.suites;
@@ -112,20 +137,28 @@ json spec_json(const case_spec& spec) {
   out["dtype"] = to_string(params.dtype);
   out["dispatch_format"] = params.dispatch_format ? json(to_string(*params.dispatch_format)) : json();
   out["tokens"] = spec.num_tokens;
+  out["token_counts"] = spec.token_counts ? json(spec.token_counts->text()) : json();
+  out["padding_rows"] = spec.padding_rows.text();
+  out["empty_ranks"] = spec.empty_ranks;
+  out["runtime_max_tokens_from"] = to_string(spec.runtime_max_tokens_from);
   out["runtime_max_tokens"] = spec.runtime_max_tokens ? json(*spec.runtime_max_tokens) : json();
   out["max_tokens_per_rank"] = params.max_tokens_per_rank;
   out["topk_weights"] = spec.topk_weights;
   out["extra_bytes"] = spec.extra_bytes;
   out["routing"] = to_string(spec.routing);
+  add_law(spec, out);
+  out["duplicate_percent"] = spec.duplicate_percent;
   out["invalid_percent"] = spec.invalid_percent;
+  out["values"] = to_string(spec.values);
+  out["experts"] = to_string(spec.experts);
   out["variation"] = to_string(spec.variation);
   out["steps"] = spec.steps;
   out["blocks"] = spec.blocks;
   out["workers"] = spec.workers;
   out["first_epoch"] = spec.first_epoch;
   out["timeout_ms"] = spec.timeout.count();
-  out["warmup_timeout_ms"] = spec.warmup_timeout.count() == 0 ? json() : json(spec.warmup_timeout.count());
   out["late_us"] = spec.late.at_most.count();
+  out["late_rank"] = spec.late.rank ? json(*spec.late.rank) : json();
   out["absent"] = json();
   if (spec.absent) {
     out["absent"] = {

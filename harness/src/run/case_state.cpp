@@ -76,6 +76,15 @@ std::optional<std::string> problem_of(const case_spec& spec) {
     return must("runtime_max_tokens", stride,
                 "max(1, num_tokens) .. max_tokens_per_rank, which is " + std::to_string(largest));
   }
+  if (spec.token_counts && (!spec.token_counts->fits(spec.ep_size) || spec.variation == step_variation::vary)) {
+    return "case: token_counts must have one count a step or one for each rank, and variation must be fixed";
+  }
+  if (spec.token_counts && spec.token_counts->largest() != spec.num_tokens) {
+    return must("num_tokens", spec.num_tokens, "the largest count, " + std::to_string(spec.token_counts->largest()));
+  }
+  if (!spec.padding_rows.fits(spec.ep_size)) {
+    return "case: padding_rows must have one count a step or one for each rank";
+  }
   if (spec.invalid_percent < 0 || spec.invalid_percent > 100) {
     return must("invalid_percent", spec.invalid_percent, "0 .. 100");
   }

@@ -44,6 +44,8 @@ json value_of(const field_rule& rule) {
   switch (rule.kind) {
     case field_kind::boolean: return {{"type", "boolean"}};
     case field_kind::integer: return {{"type", "integer"}, {"minimum", rule.min}, {"maximum", rule.max}};
+    case field_kind::counts:
+      return {{"type", "string"}, {"pattern", "^(0|[1-9][0-9]{0,6})([:/](0|[1-9][0-9]{0,6}))*$"}};
     case field_kind::word: break;
   }
   if (rule.words.empty()) return {{"type", "string"}};

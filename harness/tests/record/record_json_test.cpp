@@ -52,6 +52,38 @@ TEST(record_json, a_failing_case_says_everything) {
   EXPECT_EQ(out["time"]["faults"][0]["waited_ns"], 201'000'000);
 }
 
+TEST(record_json, the_spec_says_how_inputs_were_drawn) {
+  auto spec = sample_spec("s", "ranks=2");
+  const auto written = [&] {
+    return nlohmann::json::parse(record_line(case_json(spec, sample_pass(1, 1), 5, {})))["spec"];
+  };
+  EXPECT_EQ(written()["routing"], "uniform");
+  EXPECT_EQ(written()["token_counts"], nullptr);
+  EXPECT_EQ(written()["padding_rows"], "0");
+  EXPECT_EQ(written()["late_rank"], nullptr);
+  EXPECT_EQ(written()["values"], "random");
+  EXPECT_EQ(written()["experts"], "scaled");
+  EXPECT_FALSE(written().contains("hot_rank"));
+  spec.routing = routing_law::hot_rank;
+  spec.law.hot_rank = 1;
+  spec.token_counts = step_counts::parse("16:3/2");
+  spec.late.rank = 1;
+  spec.runtime_max_tokens_from = runtime_max_rule::own_tokens;
+  spec.duplicate_percent = 7;
+  EXPECT_EQ(written()["routing"], "hot_rank");
+  EXPECT_EQ(written()["hot_rank"], 1);
+  EXPECT_EQ(written()["hot_percent"], 100);
+  EXPECT_EQ(written()["token_counts"], "16:3/2");
+  EXPECT_EQ(written()["late_rank"], 1);
+  EXPECT_EQ(written()["runtime_max_tokens_from"], "own_tokens");
+  EXPECT_EQ(written()["duplicate_percent"], 7);
+  spec.routing = routing_law::zipf;
+  EXPECT_EQ(written()["zipf_exponent_percent"], 100);
+  spec.routing = routing_law::grouped;
+  EXPECT_EQ(written()["expert_groups"], 8);
+  EXPECT_EQ(written()["groups_per_token"], 4);
+}
+
 TEST(record_json, what_timing_changes_stands_under_time) {
   const auto first = sample_fail();
   auto second = first;

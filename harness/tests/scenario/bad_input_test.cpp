@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every rule of the scenario language is broken once; each time the message names place, value and rule.
-#include "scenario_text.hpp"
+#include "bad_input.hpp"
 
 namespace switchyard::harness {
 namespace {
-
-struct bad_input {
-  std::string text;
-  std::string message;  // all of it, or its beginning where the parser's own words follow
-};
-
-void expect_refusals(const std::vector<bad_input>& inputs) {
-  for (const auto& input : inputs) {
-    const auto message = refusal([&] { expand(parse_suite(input.text, "t.json"), one_profile()); });
-    EXPECT_EQ(message.substr(0, input.message.size()), input.message) << input.text << "\n  full message: " << message;
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-  }
-}
 
 std::string one(const std::string& more) { return suite_text(scenario_text(more)); }
 std::string bare(const std::string& more) { return suite_text(shapeless_text(more)); }
@@ -159,7 +146,7 @@ TEST(bad_input, impossible_shapes) {
       {suite_text(R"({"name": "s", "sentence": "x", "tokens": 8, "profile": "tiny"})"),
        at + "ranks: missing (case t/s)"},
       {suite_text(R"({"name": "s", "sentence": "x", "ranks": 2, "profile": "tiny"})"),
-       at + "tokens: missing (case t/s)"},
+       at + "tokens: missing: a scenario has tokens or token_counts (case t/s)"},
       {one(R"(, "runtime_max_tokens": 7)"), at + "tokens: 8: must be at most runtime_max_tokens (7) (case t/s)"},
       {one(R"(, "max_tokens_per_rank": 7)"),
        at + "max_tokens_per_rank: 7: must be at least tokens and runtime_max_tokens (8) (case t/s)"},
@@ -172,7 +159,8 @@ TEST(bad_input, impossible_faults) {
   const std::string at = "t.json: /scenarios/0/";
   expect_refusals({
       {one(R"(, "expected_fault": "timeout")"),
-       at + "expected_fault: timeout: needs an absent rank: nothing else makes a case fault (case t/s)"},
+       at + "expected_fault: timeout: needs an absent rank, or runtime_max_tokens_from own_tokens: nothing else makes "
+            "a case fault (case t/s)"},
       {one(R"(, "absent": {"rank": 1})"), at + "expected_fault: must be set where a rank is absent"},
       {one(R"(, "expected_fault": "timeout", "absent": {"step": 1})"), at + "absent.rank: missing (case t/s)"},
       {one(R"(, "expected_fault": "timeout", "absent": {"rank": 4})"), at + "absent/rank: 4: must be below ranks (4)"},
