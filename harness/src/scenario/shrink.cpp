@@ -33,8 +33,10 @@ const std::array<names, 5> tied{names{"tokens", "runtime_max_tokens", "max_token
                                 names{"runtime_max_tokens", "max_tokens_per_rank"}, names{"ranks", "num_experts"},
                                 names{"top_k", "num_experts"}, names{"ranks", "top_k", "num_experts"}};
 // Fields that are refused without one another.
-const std::array<names, 2> inseparable{names{"absent.phase", "absent.rank", "absent.step", "expected_fault"},
-                                       names{"runtime_max_tokens_from", "expected_fault"}};
+const std::array inseparable{names{"absent.phase", "absent.rank", "absent.step", "expected_fault"},
+                             names{"runtime_max_tokens_from", "expected_fault"}, names{"late_rank", "late_us"},
+                             names{"routing", "expert_groups", "groups_per_token", "hot_expert", "hot_percent",
+                                   "hot_rank", "zipf_exponent_percent"}};
 // Fields that name a rank.
 constexpr std::array<std::string_view, 3> rank_fields{"absent.rank", "hot_rank", "late_rank"};
 

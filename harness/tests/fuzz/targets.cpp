@@ -88,7 +88,10 @@ target scenario_target(const std::filesystem::path& scenarios) {
 }
 
 std::string records_of(const std::vector<case_spec>& cases) {
-  std::string text = record_line(header_json(read_environment(), {"2026-11-29T16:46:08Z", 1, cases.size(), {"run"}}));
+  run_description run;
+  run.started = "2026-11-29T16:46:08Z";
+  run.cases = cases.size();
+  std::string text = record_line(header_json(read_environment(), run));
   text += '\n';
   for (const auto& spec : cases) {
     arena memory(required_bytes(spec));

@@ -91,10 +91,10 @@ TEST(shrink, makes_counts_simple_and_takes_ranks_out_of_them) {
     return false;
   };
   EXPECT_EQ(id_of(shrink(settings, uneven)),
-            "random/drawn@hidden_size=1,num_experts=2,ranks=2,steps=1,token_counts=0:2,top_k=1");
+            "random/drawn@hidden_size=1,num_experts=2,ranks=2,steps=1,token_counts=2:0,top_k=1");
   EXPECT_EQ(id_of(shrink(settings, [](const case_spec& spec) { return spec.num_tokens > 3; })),
             "random/drawn@hidden_size=1,num_experts=1,ranks=1,steps=1,tokens=4,top_k=1");
-  EXPECT_EQ(id_of(shrink(settings, [](const case_spec& spec) { return spec.late.rank == 1; })),
+  EXPECT_EQ(id_of(shrink(settings, [](const case_spec& spec) { return spec.late.rank.value_or(0) >= 1; })),
             "random/drawn@hidden_size=1,late_rank=1,late_us=0,num_experts=2,ranks=2,steps=1,tokens=0,top_k=1");
 }
 

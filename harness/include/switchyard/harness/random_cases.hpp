@@ -28,11 +28,11 @@ struct random_limits {
   std::int64_t max_tokens = 512;  ///< capacity of a rank
   std::int64_t max_steps = 40;
   std::int64_t max_extra_bytes = 256;
-  std::int64_t max_threads = 48;                      ///< ranks times workers
-  std::int64_t max_late_us = 2'000;                   ///< of one phase; all phases of a case together 20 times that
-  std::size_t max_bytes = std::size_t{64} << 20;      ///< required_bytes of a case
-  std::size_t max_work_bytes = std::size_t{4} << 20;  ///< about what all steps of a case write and compare
-  std::int64_t faults_per_mille = 15;                 ///< share of cases in which a fault is due
+  std::int64_t max_threads = 48;                       ///< ranks times workers
+  std::int64_t max_late_us = 2'000;                    ///< of one phase; all phases of a case together 20 times that
+  std::size_t max_bytes = std::size_t{64} << 20;       ///< required_bytes of a case
+  std::size_t max_work_bytes = std::size_t{16} << 20;  ///< about what all steps of a case write and compare
+  std::int64_t faults_per_mille = 15;                  ///< share of cases in which a fault is due
 };
 
 inline constexpr std::string_view random_suite_name = "random";
