@@ -12,6 +12,7 @@
 
 #include "interrupt.hpp"
 #include "run_output.hpp"
+#include "small_failures.hpp"
 #include "switchyard/harness/digest.hpp"
 #include "switchyard/harness/json_stream.hpp"
 #include "switchyard/harness/junit.hpp"
@@ -120,7 +121,8 @@ harness::exit_code run_chosen(const run_command_options& options, const chosen_c
   const auto& cases = chosen.cases;
   const auto where = harness::read_environment();
   if (!options.junit.empty()) require_writable(options.junit);
-  const auto bytes = harness::arena_bytes_for(cases, arena_limit(options, where), harness::required_bytes);
+  auto bytes = harness::arena_bytes_for(cases, arena_limit(options, where), harness::required_bytes);
+  if (options.random) bytes = std::max(bytes, options.random->limits.max_bytes);  // room for what shrinking tries
   harness::arena memory(std::max(bytes, harness::page_bytes()));  // an empty shard needs none, which cannot be had
 
   const auto header =
@@ -133,7 +135,8 @@ harness::exit_code run_chosen(const run_command_options& options, const chosen_c
   harness::json_stream stream(std::cout, std::cerr);
   harness::junit_report junit(repeat_command(options), options.seed);
   const bool json = options.shown == shown_output::json;
-  harness::observer_list shown({json ? static_cast<harness::run_observer*>(&stream) : &lines, &junit});
+  harness::failure_collector failures(options.random ? most_small_failures : 0);
+  harness::observer_list shown({json ? static_cast<harness::run_observer*>(&stream) : &lines, &junit, &failures});
   if (json) stream.line(run.header_line);
 
   install_interrupt_handlers();
@@ -141,6 +144,9 @@ harness::exit_code run_chosen(const run_command_options& options, const chosen_c
   const auto run_one = [&](const harness::case_spec& spec) { return harness::run_case(spec, memory, how); };
   auto summary = harness::run_cases(cases, run_one, *run.records, shown,
                                     {options.seed, interrupted, std::move(run.done), options.on_failure});
+  if (options.random) {
+    write_small_failures(options, failures, run_one, run.files.records.parent_path(), interrupted);
+  }
   if (cases.empty() && options.part) {
     summary.set_empty_shard();
     if (!json) std::cout << empty_shard_text(*options.part, chosen.all) << '\n';

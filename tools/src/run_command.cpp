@@ -20,11 +20,13 @@ struct run_texts {
   bool dry = false;
   bool cases = false;
   bool fail_fast = false;
+  random_texts random;
 };
 
 void add_choice(CLI::App& command, run_command_options& into, run_texts& texts) {
   add_common_options(command, into.common);
   command.add_option("--case", into.common.selection.case_id, "Run exactly this case")->type_name("ID");
+  add_random_options(command, texts.random);
   command.add_option("--seed", texts.seed, "Seed of everything random")->type_name("S")->capture_default_str();
   command
       .add_option("--shard", texts.part,
@@ -68,6 +70,7 @@ void add_behaviour(CLI::App& command, run_texts& texts) {
 void read_options(const CLI::App& command, const run_texts& texts, run_command_options& into) {
   read_common_options(command, into.common);
   into.seed = parse_count("--seed", texts.seed);
+  into.random = read_random_options(command, texts.random);
   require_text(command, "--case", into.common.selection.case_id.value_or(""));
   require_text(command, "--out", into.out.string());
   require_text(command, "--resume", into.resume.string());
@@ -83,7 +86,8 @@ void read_options(const CLI::App& command, const run_texts& texts, run_command_o
 }  // namespace
 
 chosen_cases choose_cases(const run_command_options& options) {
-  auto cases = harness::select_cases(open_catalog(options.common), options.common.selection);
+  auto cases = options.random ? harness::draw_cases(options.seed, options.random->count, options.random->limits)
+                              : harness::select_cases(open_catalog(options.common), options.common.selection);
   chosen_cases chosen;
   chosen.all = cases.size();
   chosen.cases = harness::deal(std::move(cases), options.part.value_or(harness::shard{}));

@@ -11,6 +11,7 @@
 
 #include "commands.hpp"
 #include "common_options.hpp"
+#include "random_options.hpp"
 #include "switchyard/harness/environment.hpp"
 #include "switchyard/harness/shard.hpp"
 #include "switchyard/harness/suite_runner.hpp"
@@ -27,6 +28,7 @@ enum class dry_run_detail : std::uint8_t { none, scenarios, cases };
 
 struct run_command_options {
   common_options common;
+  std::optional<random_choice> random;  ///< drawn cases in place of those of common.selection
   std::uint64_t seed = 1;
   std::optional<harness::shard> part;     ///< none: all cases
   std::filesystem::path out = "records";  ///< folder for the records of a new run

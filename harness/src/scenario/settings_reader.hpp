@@ -69,9 +69,9 @@ class settings_reader {
   [[noreturn]] void reject(std::string_view field, const std::string& rule) const {
     const auto found = settings_.find(field);
     if (found != settings_.end()) {
-      refuse(found->second.place, to_text(found->second.value), rule + " (case " + id_ + ")");
+      refuse(found->second.place, to_text(found->second.value), rule + " (case " + shortened_id(id_) + ")");
     }
-    refuse(which_.place.child(field), "", rule + " (case " + id_ + ")");
+    refuse(which_.place.child(field), "", rule + " (case " + shortened_id(id_) + ")");
   }
 
  private:

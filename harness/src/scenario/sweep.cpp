@@ -62,7 +62,7 @@ case_spec make_case(const suite& from, const scenario& which, const field_settin
 
 case_address parse_case_id(std::string_view id) {
   const auto bad = [id](std::string_view why) -> input_error {
-    return input_error("case id " + std::string(id) + ": must be suite/scenario@key=value,...: " + std::string(why));
+    return input_error("case id " + shortened_id(id) + ": must be suite/scenario@key=value,...: " + std::string(why));
   };
   const auto slash = id.find('/');
   if (slash == std::string_view::npos) throw bad("no '/'");
@@ -86,7 +86,7 @@ case_address parse_case_id(std::string_view id) {
   std::sort(address.settings.begin(), address.settings.end());
   const auto same_key = [](const auto& left, const auto& right) { return left.first == right.first; };
   const auto repeated = std::adjacent_find(address.settings.begin(), address.settings.end(), same_key);
-  if (repeated != address.settings.end()) throw bad("key " + repeated->first + " is there twice");
+  if (repeated != address.settings.end()) throw bad("key " + shortened_id(repeated->first) + " is there twice");
   return address;
 }
 
@@ -132,7 +132,7 @@ case_spec expand_one(const suite& from, const case_address& address, const model
   const auto which = std::find_if(from.scenarios.begin(), from.scenarios.end(),
                                   [&](const scenario& one) { return one.name == address.scenario; });
   if (which == from.scenarios.end()) {
-    throw input_error("suite " + from.name + " has no scenario " + address.scenario);
+    throw input_error("suite " + from.name + " has no scenario " + shortened_id(address.scenario));
   }
   field_settings swept;
   for (const auto& [key, text] : address.settings) {
