@@ -181,5 +181,17 @@ TEST(shipped_suites, every_must_pass_entry_matches_a_case) {
   EXPECT_EQ(lists, 1U);
 }
 
+TEST(shipped_suites, the_host_fabric_must_pass_all_of_smoke_bugs_and_conformance) {
+  case_selection selection;
+  selection.suites = {"smoke", "bugs", "conformance"};
+  must_pass_evidence nothing_ran;
+  nothing_ran.selected = nothing_ran.due = ids_of(select_cases(shipped(), selection));
+  std::set<std::string> missing;
+  for (const auto& shortfall : judge_must_pass(load_must_pass(SWITCHYARD_TEST_SCENARIOS, "host"), nothing_ran)) {
+    missing.insert(shortfall.case_id);
+  }
+  EXPECT_EQ(missing, std::set<std::string>(nothing_ran.selected.begin(), nothing_ran.selected.end()));
+}
+
 }  // namespace
 }  // namespace switchyard::harness
