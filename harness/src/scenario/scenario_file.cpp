@@ -170,6 +170,7 @@ suite parse_suite(std::string_view text, const std::string& file) {
   require_known(root, {"suite", "description", "scenarios"});
   suite result;
   result.file = file;
+  result.traces = std::make_shared<trace_folder>(std::filesystem::path(file).parent_path() / "traces");
   result.name = read_word(member(root, "suite"));
   const auto stem = std::filesystem::path(file).stem().string();
   if (result.name != stem) refuse(member(root, "suite"), "must be the file's name without .json: " + stem);

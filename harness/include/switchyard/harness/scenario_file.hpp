@@ -8,6 +8,7 @@
 //   value     = true | false | integer | text           (which one, field_rules() says)
 //   word      = one or more of a-z 0-9 _                 (words are parts of case ids)
 //
+// A trace is the name of a file in the folder traces beside the scenario file (routing_trace.hpp).
 // Texts are words, or counts by step and rank (step_counts.hpp). The fields of an absent rank are written as the object
 // {"absent": {"rank", "step", "phase"}} and swept as absent.rank, absent.step, absent.phase. A suite's name is its
 // file's name without .json.
