@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scenario files that the project ships: they parse, and they hold what they are for.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -93,6 +94,22 @@ TEST(shipped_suites, sanitize_varies_and_interleaves) {
     points.emplace(spec.ep_size, spec.blocks, spec.workers, spec.late.at_most.count() > 0);
   }
   EXPECT_EQ(points.size(), 5U * 3U * 2U);
+}
+
+TEST(shipped_suites, routing_has_every_law_and_trace_on_every_group) {
+  std::set<std::pair<routing_law, int>> laws;
+  std::set<std::string> traces;
+  for (const auto& spec : cases_of_suite("routing")) {
+    laws.emplace(spec.routing, spec.ep_size);
+    if (spec.trace) traces.insert(spec.trace->about().name);
+  }
+  for (const auto law : all_routing_laws) {
+    for (const int ranks : {2, 3, 4, 8}) EXPECT_TRUE(laws.count({law, ranks})) << to_string(law) << ' ' << ranks;
+  }
+  const auto folder = std::filesystem::path(SWITCHYARD_TEST_SCENARIOS) / "traces";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    EXPECT_TRUE(traces.count(file.path().stem().string())) << file.path() << " is in no case";
+  }
 }
 
 TEST(shipped_suites, scale_reaches_a_rack) {
