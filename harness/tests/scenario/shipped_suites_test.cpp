@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scenario files that the project ships: they parse, and they hold what they are for.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -95,6 +96,22 @@ TEST(shipped_suites, sanitize_varies_and_interleaves) {
   EXPECT_EQ(points.size(), 5U * 3U * 2U);
 }
 
+TEST(shipped_suites, routing_has_every_law_and_trace_on_every_group) {
+  std::set<std::pair<routing_law, int>> laws;
+  std::set<std::string> traces;
+  for (const auto& spec : cases_of_suite("routing")) {
+    laws.emplace(spec.routing, spec.ep_size);
+    if (spec.trace) traces.insert(spec.trace->about().name);
+  }
+  for (const auto law : all_routing_laws) {
+    for (const int ranks : {2, 3, 4, 8}) EXPECT_TRUE(laws.count({law, ranks})) << to_string(law) << ' ' << ranks;
+  }
+  const auto folder = std::filesystem::path(SWITCHYARD_TEST_SCENARIOS) / "traces";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    EXPECT_TRUE(traces.count(file.path().stem().string())) << file.path() << " is in no case";
+  }
+}
+
 TEST(shipped_suites, scale_reaches_a_rack) {
   const auto cases = cases_of_suite("scale");
   std::set<std::pair<int, std::int64_t>> points;
@@ -179,6 +196,18 @@ TEST(shipped_suites, every_must_pass_entry_matches_a_case) {
     for (const auto& shortfall : judge_must_pass(list, evidence)) ADD_FAILURE() << describe(list, shortfall);
   }
   EXPECT_EQ(lists, 1U);
+}
+
+TEST(shipped_suites, the_host_fabric_must_pass_all_of_smoke_bugs_and_conformance) {
+  case_selection selection;
+  selection.suites = {"smoke", "bugs", "conformance"};
+  must_pass_evidence nothing_ran;
+  nothing_ran.selected = nothing_ran.due = ids_of(select_cases(shipped(), selection));
+  std::set<std::string> missing;
+  for (const auto& shortfall : judge_must_pass(load_must_pass(SWITCHYARD_TEST_SCENARIOS, "host"), nothing_ran)) {
+    missing.insert(shortfall.case_id);
+  }
+  EXPECT_EQ(missing, std::set<std::string>(nothing_ran.selected.begin(), nothing_ran.selected.end()));
 }
 
 }  // namespace
