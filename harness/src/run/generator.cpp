@@ -126,6 +126,7 @@ step_generator::step_generator(const case_spec& spec, std::uint64_t seed, int st
     : params_(spec.params),
       values_(spec.values),
       duplicate_percent_(spec.duplicate_percent),
+      trace_(spec.trace),
       seed_(seed),
       step_(step),
       plan_(make_step_plan(spec, seed, step)),
@@ -197,6 +198,11 @@ void step_generator::fill_id_row(int rank, std::int64_t token, std::byte* out) c
 }
 
 void step_generator::fill_weight_row(int rank, std::int64_t token, std::byte* out) const {
+  if (trace_ != nullptr && trace_->has_weights()) {
+    const auto weights = trace_->topk_weights(step_, rank, token);
+    std::memcpy(out, weights.data(), weights.size_bytes());
+    return;
+  }
   counter_random random(row_key(random_use::topk_weights, rank, token));
   for (std::size_t k = 0; k < static_cast<std::size_t>(params_.top_k); ++k) {
     const float weight = static_cast<float>(1 + (random.next() & 0xFFFF)) / 32768.0F;

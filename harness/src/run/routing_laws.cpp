@@ -46,6 +46,8 @@ expert_drawer::expert_drawer(const case_spec& spec, std::uint64_t seed, int step
                              std::span<const std::int64_t> num_tokens)
     : routing_(spec.routing),
       law_(spec.law),
+      trace_(spec.trace),
+      step_(step),
       num_experts_(static_cast<std::uint64_t>(spec.params.num_experts)),
       no_expert_(spec.params.invalid_expert_id) {
   if (routing_ == routing_law::balanced) {
@@ -84,7 +86,7 @@ void expert_drawer::fill(int rank, std::int64_t token, counter_random random, st
     case routing_law::grouped: return fill_grouped(random, ids);
     case routing_law::local:
     case routing_law::remote: break;
-    case routing_law::trace: return;
+    case routing_law::trace: std::ranges::copy(trace_->topk_ids(step_, rank, token), ids.begin()); return;
   }
   const auto [first, owned] = owned_[static_cast<std::size_t>(rank)];
   const bool local = routing_ == routing_law::local;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,8 @@ class expert_drawer {
 
   routing_law routing_;
   routing_parameters law_;
+  std::shared_ptr<const routing_trace> trace_;
+  int step_;
   std::uint64_t num_experts_;
   std::int32_t no_expert_;
   std::vector<std::int32_t> permutation_;          // of the experts: of a balanced step, or by popularity

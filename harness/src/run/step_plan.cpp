@@ -48,6 +48,11 @@ std::int64_t draw_tokens_per_rank(counter_random& random, std::int64_t least, st
   return least + static_cast<std::int64_t>(random.below(count_of(above) + 1));
 }
 
+std::int64_t tokens_of(const case_spec& spec, int step, int rank) {
+  if (spec.trace) return spec.trace->num_tokens(step, rank);
+  return spec.token_counts ? spec.token_counts->at(step, rank) : spec.num_tokens;
+}
+
 void empty_some_ranks(const case_spec& spec, std::uint64_t seed, int step, std::vector<std::int64_t>& counts) {
   auto random = random_for(random_use::empty_ranks, seed, step, 0);
   std::vector<std::size_t> ranks(counts.size());
@@ -117,7 +122,7 @@ std::int64_t largest_tokens_per_rank(const case_spec& spec) noexcept {
 step_plan make_step_plan(const case_spec& spec, std::uint64_t seed, int step) {
   step_plan plan;
   for (int rank = 0; rank < spec.ep_size; ++rank) {
-    plan.num_tokens.push_back(spec.token_counts ? spec.token_counts->at(step, rank) : spec.num_tokens);
+    plan.num_tokens.push_back(tokens_of(spec, step, rank));
   }
   plan.topk_weights = spec.topk_weights;
   plan.extra = spec.extra_bytes > 0;

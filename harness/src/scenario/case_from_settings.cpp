@@ -7,6 +7,7 @@
 
 #include "case_routing.hpp"
 #include "case_tokens.hpp"
+#include "case_trace.hpp"
 #include "settings_reader.hpp"
 #include "switchyard/harness/generator.hpp"
 
@@ -123,6 +124,7 @@ case_spec case_from_settings(const suite& from, const scenario& which, const std
   spec.variation = reader.choice("variation", all_step_variations, spec.variation);
   read_shape(spec, reader, profiles);
   check_shape(spec, reader);
+  read_trace(spec, reader, from);
   read_tokens(spec, reader);
   read_routing(spec, reader);
   spec.topk_weights = reader.flag("topk_weights", spec.topk_weights);

@@ -40,8 +40,6 @@ void check_groups(const case_spec& spec, const settings_reader& from) {
 }  // namespace
 
 void read_routing(case_spec& into, const settings_reader& from) {
-  into.routing = from.choice("routing", all_routing_laws, into.routing);
-  from.require(into.routing != routing_law::trace, "routing", "needs a routing trace, which cannot be named yet");
   auto& law = into.law;
   law.zipf_exponent_percent = from.small("zipf_exponent_percent", law.zipf_exponent_percent);
   law.hot_percent = from.small("hot_percent", law.hot_percent);

@@ -7,7 +7,7 @@
 
 namespace switchyard::harness {
 
-/// Reads routing, what its laws need, duplicate_percent and invalid_percent. `into` has its ep_size and its shape.
+/// Reads what the routing laws need, duplicate_percent and invalid_percent. `into` has its ep_size, shape and routing.
 /// Throws input_error, also for a field that belongs to another law: it would change nothing.
 void read_routing(case_spec& into, const settings_reader& from);
 

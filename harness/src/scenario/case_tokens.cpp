@@ -9,9 +9,10 @@ namespace {
 
 /// The field that says how many tokens there are, for refusals.
 std::string_view read_num_tokens(case_spec& into, const settings_reader& from) {
+  if (into.trace) return "trace";
   if (!from.has("token_counts")) {
     const auto tokens = from.integer("tokens");
-    from.require(tokens.has_value(), "tokens", "missing: a scenario has tokens or token_counts");
+    from.require(tokens.has_value(), "tokens", "missing: a scenario has tokens, token_counts or a trace");
     into.num_tokens = *tokens;
     return "tokens";
   }
@@ -37,16 +38,21 @@ void read_runtime_max_tokens(case_spec& into, const settings_reader& from) {
 /// With empty ranks, which are drawn when the case runs, the counts alone do not tell whether ranks disagree.
 void require_disagreement(const case_spec& spec, const settings_reader& from) {
   if (spec.runtime_max_tokens_from != runtime_max_rule::own_tokens || spec.empty_ranks > 0) return;
-  const auto steps = spec.token_counts ? static_cast<int>(spec.token_counts->steps()) : 0;
+  const auto steps = spec.trace          ? spec.trace->about().steps
+                     : spec.token_counts ? static_cast<int>(spec.token_counts->steps())
+                                         : 0;
   bool differ = false;
   for (int step = 0; step < steps; ++step) {
     for (int rank = 1; rank < spec.ep_size; ++rank) {
-      const auto stride = [&](int of) { return std::max<std::int64_t>(1, spec.token_counts->at(step, of)); };
+      const auto stride = [&](int of) {
+        const auto count = spec.trace ? spec.trace->num_tokens(step, of) : spec.token_counts->at(step, of);
+        return std::max<std::int64_t>(1, count);
+      };
       differ |= stride(rank) != stride(0);
     }
   }
   from.require(differ, "runtime_max_tokens_from",
-               "needs token_counts or empty_ranks by which ranks disagree: equal counts make no fault");
+               "needs token_counts, empty_ranks or a trace by which ranks disagree: equal counts make no fault");
 }
 
 }  // namespace

@@ -24,6 +24,9 @@ class combination_solver {
   /// `partial` has `unset` where an axis has no value yet.
   bool can_complete(const combination& partial);
 
+  /// Whether an axis is a member of a pattern; the value of any other never matters.
+  [[nodiscard]] bool matters(std::size_t axis) const noexcept { return axes_[axis].belongs.size() > 1; }
+
  private:
   using classes = std::vector<std::uint32_t>;  // per axis; no_class where it is not set
   static constexpr std::uint32_t no_class = std::numeric_limits<std::uint32_t>::max();

@@ -54,7 +54,9 @@ std::vector<std::string> read_distinct(const json_at& array, Read read) {
   return texts;
 }
 
-/// One or more of a-z, 0-9 and _: what may stand in a case id.
+/// Whether `text` is one or more of a-z, 0-9 and _.
+bool is_word(std::string_view text) noexcept;
+/// A text that is_word: what may stand in a case id.
 std::string read_word(const json_at& at);
 /// A text that says something and fits a line of output: not empty, no control characters.
 std::string read_sentence(const json_at& at);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "switchyard/harness/scenario_fields.hpp"
+#include "switchyard/harness/step_counts.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -40,12 +41,32 @@ json set_of(json items) {
 
 json reference(const std::string& definition) { return {{"$ref", "#/$defs/" + definition}}; }
 
+/// The integers from 0 to `most`, without leading zeros, as a regular expression.
+std::string count_pattern(std::int64_t most) {
+  const auto digits = std::to_string(most);
+  const auto any = [](std::size_t count) { return count == 0 ? "" : "[0-9]{" + std::to_string(count) + '}'; };
+  std::string choices = "0";
+  if (digits.size() > 1) choices += "|[1-9][0-9]{0," + std::to_string(digits.size() - 2) + '}';
+  for (std::size_t place = 0; place < digits.size(); ++place) {  // as long as `most`, equal up to here, then smaller
+    const char least = place == 0 ? '1' : '0';
+    if (digits[place] == least) continue;
+    choices += '|' + digits.substr(0, place) + '[' + least + '-' + static_cast<char>(digits[place] - 1) + ']' +
+               any(digits.size() - place - 1);
+  }
+  return "(" + choices + '|' + digits + ')';
+}
+
+/// As step_counts::parse() reads them.
+std::string counts_pattern() {
+  const auto count = count_pattern(step_counts::most_count);
+  return '^' + count + "([:/]" + count + "){0," + std::to_string(step_counts::most_counts - 1) + "}$(?!\n)";
+}
+
 json value_of(const field_rule& rule) {
   switch (rule.kind) {
     case field_kind::boolean: return {{"type", "boolean"}};
     case field_kind::integer: return {{"type", "integer"}, {"minimum", rule.min}, {"maximum", rule.max}};
-    case field_kind::counts:
-      return {{"type", "string"}, {"pattern", "^(0|[1-9][0-9]{0,6})([:/](0|[1-9][0-9]{0,6}))*$"}};
+    case field_kind::counts: return {{"type", "string"}, {"pattern", counts_pattern()}};
     case field_kind::word: break;
   }
   if (rule.words.empty()) return {{"type", "string"}};

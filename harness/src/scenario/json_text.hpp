@@ -21,6 +21,9 @@ std::string read_text_file(const std::filesystem::path& path, std::uint64_t max_
 /// Throws input_error naming the file and the place.
 nlohmann::json parse_json_text(std::string_view text, const std::string& file);
 
+/// The same for one line of a file of JSON lines; `place` is the file and the line.
+nlohmann::json parse_json_line(std::string_view line, const std::string& place);
+
 /// One line of JSON for a message.
 std::string one_line(const nlohmann::json& value);
 

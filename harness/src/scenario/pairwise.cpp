@@ -158,7 +158,7 @@ class row_builder {
       }
       if (best != unset && !is_better(axis, value, gain, best, best_gain)) continue;
       row.values[axis] = value;
-      if (!solver_.can_complete(row.values)) continue;
+      if (solver_.matters(axis) && !solver_.can_complete(row.values)) continue;
       best = value;
       best_gain = gain;
     }

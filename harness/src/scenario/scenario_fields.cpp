@@ -78,6 +78,7 @@ constexpr std::array rules{
     integer("tokens", 0, many),
     integer("top_k", 1, max_top_k),
     field_rule{"topk_weights", field_kind::boolean, 0, 0, {}},
+    word("trace", {}),
     word("values", value_words),
     word("variation", variation_words),
     integer("workers", 1, max_threads),

@@ -120,6 +120,7 @@ suite parse_suite(std::string_view text, const std::string& file) {
   require_known(root, {"suite", "description", "include", "scenarios"});
   suite result;
   result.file = file;
+  result.traces = std::make_shared<trace_folder>(std::filesystem::path(file).parent_path() / "traces");
   result.name = read_word(member(root, "suite"));
   result.description = read_sentence(member(root, "description"));
   if (document.contains("include")) {

@@ -113,7 +113,9 @@ TEST(run_case_shapes, b21_ranks_disagree_on_the_maximum_token_count) {
     EXPECT_EQ(fault.record.code, fault_code::step_mismatch);
     EXPECT_EQ(fault.record.field, step_field::runtime_max_tokens_per_rank);
   }
-  EXPECT_EQ(result.times.size(), 2U);
+  // A rank that was still summing step 1 when the others met in step 2 learns of it there.
+  EXPECT_GE(result.times.size(), 1U);
+  EXPECT_LE(result.times.size(), 2U);
 }
 
 TEST(run_case_shapes, a_disagreement_that_is_not_due_or_does_not_come_fails) {

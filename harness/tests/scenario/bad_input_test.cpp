@@ -146,7 +146,7 @@ TEST(bad_input, impossible_shapes) {
       {suite_text(R"({"name": "s", "sentence": "x", "tokens": 8, "profile": "tiny"})"),
        at + "ranks: missing (case t/s)"},
       {suite_text(R"({"name": "s", "sentence": "x", "ranks": 2, "profile": "tiny"})"),
-       at + "tokens: missing: a scenario has tokens or token_counts (case t/s)"},
+       at + "tokens: missing: a scenario has tokens, token_counts or a trace (case t/s)"},
       {one(R"(, "runtime_max_tokens": 7)"), at + "tokens: 8: must be at most runtime_max_tokens (7) (case t/s)"},
       {one(R"(, "max_tokens_per_rank": 7)"),
        at + "max_tokens_per_rank: 7: must be at least tokens and runtime_max_tokens (8) (case t/s)"},

@@ -73,7 +73,7 @@ TEST(bad_routing, the_smallest_groups_that_hold_a_token_are_fine) {
 
 TEST(bad_routing, counts_that_do_not_fit_the_case) {
   expect_refusals({
-      {counted(""), at + "tokens: missing: a scenario has tokens or token_counts (case t/s)"},
+      {counted(""), at + "tokens: missing: a scenario has tokens, token_counts or a trace (case t/s)"},
       {counted(R"(, "tokens": 3, "token_counts": "3")"),
        at + "tokens: 3: cannot be set beside token_counts, which replaces it (case t/s)"},
       {counted(R"(, "token_counts": "1:2:3")"),
@@ -103,10 +103,11 @@ TEST(bad_routing, strides_that_contradict) {
        at + "expected_fault: timeout: must be step_mismatch where"},
       {counted(R"(, "token_counts": "5:17:3:32", "absent": {"rank": 1})" + own + fault),
        at + "runtime_max_tokens_from: own_tokens: cannot go with an absent rank: one fault a case (case t/s)"},
-      {one(own + fault), at + "runtime_max_tokens_from: own_tokens: needs token_counts or empty_ranks by which ranks "
-                              "disagree: equal counts make no fault (case t/s)"},
+      {one(own + fault),
+       at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which ranks "
+            "disagree: equal counts make no fault (case t/s)"},
       {counted(R"(, "token_counts": "5/0:1:1:0")" + own + fault),
-       at + "runtime_max_tokens_from: own_tokens: needs token_counts or empty_ranks by which"},
+       at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which"},
   });
 }
 

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "switchyard/harness/case_choices.hpp"
+#include "switchyard/harness/routing_trace.hpp"
 #include "switchyard/harness/step_counts.hpp"
 #include "switchyard/reference/simulated_expert.hpp"
 #include "switchyard/spec/faults.hpp"
@@ -60,6 +62,7 @@ struct case_spec {
   std::size_t extra_bytes = 0;
   routing_law routing = routing_law::uniform;
   routing_parameters law;
+  std::shared_ptr<const routing_trace> trace;  ///< of routing_law::trace: n, ids and, where it has them, weights
   int duplicate_percent = 0;  ///< chance that a slot but the first repeats an earlier one of its row, 0..100
   int invalid_percent = 0;    ///< share of ids replaced by invalid_expert_id, 0..100
   step_counts padding_rows;   ///< of each step and rank: the last rows, at most all n, name no expert in any slot
@@ -77,7 +80,7 @@ struct case_spec {
   fault_code expected_fault = fault_code::none;  ///< a case that must fault: which code, on every rank that is there
 };
 
-/// Bytes of arena that run_case needs for `spec`.
+/// Memory that run_case needs for `spec`: bytes of arena, and those of the case's trace, which lies beside it.
 std::size_t required_bytes(const case_spec& spec);
 
 }  // namespace switchyard::harness

@@ -52,7 +52,7 @@ class step_generator {
   /// topk_ids: by the routing law, then some slots repeated, then some replaced by ids that name no expert; no slot of
   /// a
   ///   padding row names one.
-  /// topk_weights: fp32 multiples of 2^-15 in (0, 2].
+  /// topk_weights: those of the case's trace; without one, fp32 multiples of 2^-15 in (0, 2].
   /// hidden_states_scale, extra: random bytes.
   void fill_row(payload_kind kind, int rank, std::int64_t token, std::byte* out) const;
 
@@ -65,6 +65,7 @@ class step_generator {
   comm_params params_;
   hidden_values values_;
   int duplicate_percent_;
+  std::shared_ptr<const routing_trace> trace_;
   std::uint64_t seed_;
   int step_;
   step_plan plan_;

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "switchyard/harness/routing_trace.hpp"
 #include "switchyard/harness/scenario_error.hpp"
 
 namespace switchyard::harness {
@@ -73,6 +75,7 @@ struct suite {
   std::string file;
   std::vector<suite_include> includes;
   std::vector<scenario> scenarios;
+  std::shared_ptr<trace_folder> traces;  ///< the folder traces beside the file
 };
 
 }  // namespace switchyard::harness

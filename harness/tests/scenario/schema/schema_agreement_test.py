@@ -97,6 +97,14 @@ def nested(depth):
     return "[" * depth + "]" * depth
 
 
+MANY = 4096  # counts in one text
+COUNTS = [("0", "ok"), ("0:32:32:32/8", "ok"), ("1048576", "ok"), ("1048577", "form"), ("1048569/999999", "ok"),
+          ("1048586", "form"), ("1050000", "form"), ("2000000", "form"), ("9999999", "form"), ("1039999:10", "ok"),
+          ("10000000", "form"), ("01", "form"), ("00", "form"), ("", "form"), ("1/", "form"), (":1", "form"),
+          ("1::1", "form"), ("1 ", "form"), ("1\n", "form"), ("-1", "form"), ("1,2", "form"), (8, "form"),
+          ("1:" * (MANY - 1) + "1", "ok"), ("1/" * MANY + "1", "form")]
+
+
 def by_hand():
     """Suites in which what a mutation seldom meets is wrong: pairs of text and what the reader must say."""
     def suite(more):
@@ -105,6 +113,13 @@ def by_hand():
         (suite(""), "ok"),
         ('{"suite": "t", "description": "d", "include": ["smoke"]}', "ok"),
         ('{"suite": "t", "description": "d"}', "form"),
+        ('{"suite": "t", "description": "d", "include": []}', "form"),
+        ('{"suite": "t", "description": "d", "include": ["a", "a"]}', "form"),
+        ('{"suite": "t", "description": "d", "include": ["a\\n"]}', "form"),
+        ('{"suite": "t", "description": "d\\n", "include": ["a"]}', "form"),
+        ('{"suite": "t", "description": "d\\u007f", "include": ["a"]}', "form"),
+        ('{"suite": "t", "description": "\\u00e9", "include": ["a"]}', "ok"),
+        ('{"suite": "t", "description": "d", "include": ["a"], "scenarios": []}', "form"),
         ('{"suite": "u", "description": "d", "include": ["smoke"]}', "relation"),
         (suite(', "ranks": 3'), "relation"),
         (suite(', "steps": 2.0'), "relation"),
@@ -128,6 +143,7 @@ def by_hand():
         (suite(', "absent": {"rank": 1, "phase": "combine"}'), "ok"),
         (suite(', "absent.rank": 1'), "form"),
         (suite(', "tags": ["a", "a"]'), "form"),
+        *((suite(f', "token_counts": {json.dumps(text)}'), word) for text, word in COUNTS),
         (suite('') + " ", "ok"),
     ]
 
