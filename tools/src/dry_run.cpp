@@ -23,7 +23,7 @@ struct need {
 
   void add(const need& more) {
     cases += more.cases;
-    remote_bytes += more.remote_bytes;
+    remote_bytes = std::min(remote_bytes + more.remote_bytes, harness::max_forecast_bytes);
     exact = exact && more.exact;
     if (more.arena_bytes <= arena_bytes) return;
     arena_bytes = more.arena_bytes;
@@ -50,46 +50,53 @@ std::vector<scenario_need> needs_of(const std::vector<harness::case_spec>& cases
   return scenarios;
 }
 
-/// "17 cases, about 1.20 GB to other ranks, arena of 34.0 MB".
+/// "about 1.20 GB to other ranks, arena of 34.0 MB".
 std::string text_of(const need& one) {
-  return std::to_string(one.cases) + (one.cases == 1 ? " case, " : " cases, ") + (one.exact ? "" : "about ") +
-         harness::bytes_text(one.remote_bytes) + " to other ranks, arena of " + harness::bytes_text(one.arena_bytes);
+  return (one.exact ? "" : "about ") + harness::bytes_text(one.remote_bytes) + " to other ranks, arena of " +
+         harness::bytes_text(one.arena_bytes);
 }
 
-nlohmann::ordered_json json_of(const need& one) {
-  return {{"remote_bytes", one.remote_bytes}, {"exact", one.exact}, {"arena_bytes", one.arena_bytes}};
+std::string count_text(std::size_t cases) { return std::to_string(cases) + (cases == 1 ? " case, " : " cases, "); }
+
+void add_numbers(nlohmann::ordered_json& out, const need& one) {
+  out["remote_bytes"] = one.remote_bytes;
+  out["exact"] = one.exact;
+  out["arena_bytes"] = one.arena_bytes;
 }
 
 void print_json(const run_command_options& options, const std::vector<scenario_need>& scenarios, const need& total,
                 std::size_t limit, harness::exit_code code) {
-  auto out = json_of(total);
+  nlohmann::ordered_json out;
   out["record"] = "dry_run";
   out["schema"] = harness::record_schema;
   out["seed"] = options.seed;
   out["cases"] = total.cases;
+  add_numbers(out, total);
   out["limit_bytes"] = limit;
   out["exit_code"] = static_cast<int>(code);
   auto& lines = out["scenarios"] = nlohmann::ordered_json::array();
   auto& ids = out["plan"] = nlohmann::ordered_json::array();
   for (const auto& one : scenarios) {
-    lines.push_back(json_of(one.all));
-    lines.back()["scenario"] = one.name;
-    lines.back()["cases"] = one.all.cases;
+    lines.push_back({{"scenario", one.name}, {"cases", one.all.cases}});
+    add_numbers(lines.back(), one.all);
     if (options.dry_run != dry_run_detail::cases) continue;
     for (const auto& each : one.cases) {
-      ids.push_back(json_of(each));
-      ids.back()["id"] = each.largest;
+      ids.push_back({{"id", each.largest}});
+      add_numbers(ids.back(), each);
     }
   }
   std::cout << harness::record_line(out) << std::endl;
 }
 
-void print_text(const run_command_options& options, const std::vector<scenario_need>& scenarios) {
+void print_text(const run_command_options& options, const std::vector<scenario_need>& scenarios, std::size_t limit) {
   if (options.shown == shown_output::quiet) return;
   for (const auto& one : scenarios) {
-    std::cout << one.name << ": " << text_of(one.all) << '\n';
+    std::cout << one.name << ": " << count_text(one.all.cases) << text_of(one.all) << '\n';
     if (options.dry_run != dry_run_detail::cases) continue;
-    for (const auto& each : one.cases) std::cout << "  " << each.largest << ": " << text_of(each) << '\n';
+    for (const auto& each : one.cases) {
+      std::cout << "  " << each.largest << ": " << text_of(each)
+                << (each.arena_bytes > limit ? ", above the limit\n" : "\n");
+    }
   }
 }
 
@@ -106,8 +113,8 @@ harness::exit_code dry_run(const run_command_options& options, const chosen_case
     print_json(options, scenarios, total, limit, code);
     return code;
   }
-  print_text(options, scenarios);
-  std::cout << "nothing was run: " << text_of(total);
+  print_text(options, scenarios, limit);
+  std::cout << "nothing was run: " << count_text(total.cases) << text_of(total);
   if (total.cases > 1) std::cout << " for " << total.largest;
   std::cout << '\n';
   if (chosen.cases.empty() && options.part) std::cout << empty_shard_text(*options.part, chosen.all) << '\n';

@@ -36,11 +36,12 @@ enum class errors_as { text, json_too };
 /// that reads standard output as JSON learns it there as well.
 exit_code report(std::string message, exit_code code, errors_as form) {
   message.erase(message.find_last_not_of(" \n") + 1);
+  message = switchyard::harness::printable(message);
   if (form == errors_as::json_too) {
     std::cout << switchyard::harness::record_line(switchyard::harness::error_json(message, static_cast<int>(code)))
               << std::endl;
   }
-  std::cerr << "switchyard: " << switchyard::harness::printable(message) << std::endl;
+  std::cerr << "switchyard: " << message << std::endl;
   return code;
 }
 
@@ -59,7 +60,7 @@ exit_code run_program(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 all passed; 1 performance regression; 2 a case failed, crashed, timed out or is missing;\n"
       "3 something required is absent or nothing passed; 4 inconclusive; 5 usage or input error; 6 internal error.\n"
-      "There is no completion for shells: the parser of options has none, and list --cases feeds one of your own.");
+      "There is no completion for shells: the parser of options has none, and list --cases feeds one of your own.\n");
   const switchyard::tools::invocation call{argv[0], {argv + 1, argv + argc}};
   const std::vector commands{switchyard::tools::add_list_command(app), switchyard::tools::add_run_command(app, call),
                              switchyard::tools::add_explain_command(app, call)};
@@ -89,6 +90,8 @@ int main(int argc, char** argv) {
   hold_standard_descriptors();
   // A reader that goes away must not take the records with it; the lost output is reported at the end.
   std::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): cannot fail for a signal that exists
+  // Nor must a limit on the size of files: a record that does not fit is an error of writing like any other.
+  std::signal(SIGXFSZ, SIG_IGN);  // NOLINT(cert-err33-c)
   // Before parsing, so that errors of parsing have the right form too.
   const bool json = std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
   const auto form = json ? errors_as::json_too : errors_as::text;

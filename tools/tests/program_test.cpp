@@ -191,7 +191,7 @@ TEST_F(program, a_case_that_fails_says_how_to_repeat_it) {
   EXPECT_NE(records.cases[0]["reason"], "");
 }
 
-TEST_F(program, an_interrupt_ends_the_run_after_the_current_case) {
+TEST_F(program, an_interrupt_ends_the_run) {
   // Each case waits for late ranks for at least a moment; there are enough of them to be caught in the middle.
   write("slow.json",
         suite("slow", R"("ranks": 2, "tokens": 1, "steps": 40, "late_us": 20000, "sweep": {"kind": "product",
@@ -228,7 +228,8 @@ TEST_F(program, help_and_version) {
   const auto version = finish(start({"--version"}));
   EXPECT_EQ(version.code, 0);
   EXPECT_EQ(version.out.rfind("switchyard ", 0), 0U) << version.out;
-  for (const auto& command : {std::vector<std::string>{"--help"}, {"run", "--help"}, {"list", "--help"}}) {
+  for (const auto& command :
+       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"list", "--help"}, {"explain", "--help"}}) {
     const auto help = finish(start(command));
     EXPECT_EQ(help.code, 0);
     EXPECT_NE(help.out.find("Usage: switchyard"), std::string::npos) << help.out;
@@ -266,7 +267,7 @@ TEST_F(program, bad_usage_is_one_line_and_exit_code_5_and_no_records) {
       {{"run", "small", "--arena-bytes", "1K"}, "case small/s@"},
       {{"run", "small", "--out", "file"}, "file: records cannot be written there: "},
       {{"run", "small", "--out", "/proc/none"}, "/proc/none: records cannot be written there: "},
-      {{"rnu"}, "unknown command rnu; commands are list and run"},
+      {{"rnu"}, "unknown command rnu; commands are list, run and explain"},
   };
   for (const auto& [arguments, message] : usages) {
     const auto result = run(arguments);

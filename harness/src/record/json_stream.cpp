@@ -10,8 +10,9 @@
 namespace switchyard::harness {
 
 void json_stream::note(const std::string& text) {
-  line(record_line(error_json(text, std::nullopt)));  // the summary that follows has the exit code
-  people_ << "switchyard: " << printable(text) << std::endl;
+  const auto shown = printable(text);
+  line(record_line(error_json(shown, std::nullopt)));  // the summary that follows has the exit code
+  people_ << "switchyard: " << shown << std::endl;
 }
 
 }  // namespace switchyard::harness

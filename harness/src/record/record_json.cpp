@@ -37,7 +37,7 @@ void add_law(const case_spec& spec, json& out) {
     case routing_law::uniform:
     case routing_law::balanced:
     case routing_law::local:
-    case routing_law::remote: break;
+    case routing_law::remote:
     case routing_law::trace: out["trace"] = spec.trace ? json(spec.trace->about().name) : json(); break;
     case routing_law::zipf: out["zipf_exponent_percent"] = law.zipf_exponent_percent; break;
     case routing_law::hot_rank:
@@ -82,32 +82,33 @@ json finding_json(const finding& found) {
   return out;
 }
 
-/// The part of a fault that the case decides.
+/// The part of a fault that the case decides when the fault is due.
 json fault_json(const rank_fault& fault) {
   const auto& record = fault.record;
   json out;
   out["rank"] = fault.rank;
   out["code"] = to_string(record.code);
-  out["phase"] = to_string(record.phase);
-  out["epoch"] = record.epoch;
-  out["suspect"] = record.rank;
   out["field"] = to_string(record.field);
-  out["expected"] = hex(record.expected);
-  out["actual"] = hex(record.actual);
-  out["timeout_ns"] = record.timeout_ns;
   return out;
 }
 
-/// The part that timing decides: who was first to see it, what was missing at that moment, and for how long.
+/// The part that timing decides: who was first to see it, what was missing at that moment, and for how long. A rank
+/// that learns of a mismatch by notice may be a phase further, has no values of its own, and blames whom it is told to.
 json fault_time_json(const rank_fault& fault) {
   const auto& record = fault.record;
   json out;
   out["rank"] = fault.rank;
+  out["phase"] = to_string(record.phase);
+  out["epoch"] = record.epoch;
+  out["suspect"] = record.rank;
+  out["expected"] = hex(record.expected);
+  out["actual"] = hex(record.actual);
   out["from_notice"] = record.from_notice != 0;
   out["origin"] = record.origin;
   out["awaited"] = to_string(record.awaited);
   out["missing"] = ranks_in(record.missing);
   out["waited_ns"] = record.waited_ns;
+  out["timeout_ns"] = record.timeout_ns;
   out["message"] = fault.message;
   return out;
 }
@@ -157,6 +158,7 @@ json spec_json(const case_spec& spec) {
   out["workers"] = spec.workers;
   out["first_epoch"] = spec.first_epoch;
   out["timeout_ms"] = spec.timeout.count();
+  out["warmup_timeout_ms"] = spec.warmup_timeout.count() == 0 ? json() : json(spec.warmup_timeout.count());
   out["late_us"] = spec.late.at_most.count();
   out["late_rank"] = spec.late.rank ? json(*spec.late.rank) : json();
   out["absent"] = json();

@@ -95,8 +95,8 @@ class runner {
   }
 
   [[nodiscard]] std::string count_text() const {
-    return std::to_string(missing_.size()) + (missing_.size() == 1 ? " case has" : " cases have") +
-           " no record and count as missing";
+    if (missing_.size() == 1) return "1 case has no record and counts as missing";
+    return std::to_string(missing_.size()) + " cases have no record and count as missing";
   }
 
   const std::vector<case_spec>& cases_;

@@ -50,12 +50,11 @@ traffic_forecast forecast_traffic(const case_spec& spec, std::uint64_t seed, std
   for (std::int64_t step = 0; step < spec.steps; step += step_stride, ++steps) {
     result.remote_bytes += bytes_of_step(spec, seed, static_cast<int>(step), token_stride, next_token);
   }
-  result.remote_bytes *= static_cast<std::uint64_t>(token_stride);
-  // The last stretch of steps may be shorter than the others.
-  result.remote_bytes =
-      result.remote_bytes / static_cast<std::uint64_t>(steps) * static_cast<std::uint64_t>(spec.steps) +
-      result.remote_bytes % static_cast<std::uint64_t>(steps) * static_cast<std::uint64_t>(spec.steps) /
-          static_cast<std::uint64_t>(steps);
+  if (result.exact) return result;
+  const double whole = static_cast<double>(result.remote_bytes) * static_cast<double>(token_stride) *
+                       static_cast<double>(spec.steps) / static_cast<double>(steps);
+  const bool fits = whole < static_cast<double>(max_forecast_bytes);
+  result.remote_bytes = fits ? static_cast<std::uint64_t>(whole) : max_forecast_bytes;
   return result;
 }
 

@@ -4,20 +4,20 @@
 
 #include <algorithm>
 #include <charconv>
+#include <vector>
 
 namespace switchyard::harness {
 namespace {
 
-/// The part of `text` up to the first `separator`, which is taken off with it; nothing is left after the last part.
-std::string_view take_part(std::optional<std::string_view>& text, char separator) {
-  const auto end = text->find(separator);
-  const auto part = text->substr(0, end);
-  if (end == std::string_view::npos) {
-    text.reset();
-  } else {
-    text->remove_prefix(end + 1);
+/// The parts of `text` between the separators, one at least.
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
   }
-  return part;
 }
 
 std::optional<std::int64_t> count_from(std::string_view text) {
@@ -36,10 +36,10 @@ std::optional<step_counts> step_counts::parse(std::string_view text) {
   step_counts table;
   table.steps_.clear();
   std::size_t counts = 0;
-  for (std::optional rest(text); rest;) {
+  for (const auto ranks : parts_of(text, '/')) {
     auto& of_step = table.steps_.emplace_back();
-    for (std::optional ranks(take_part(rest, '/')); ranks;) {
-      const auto count = count_from(take_part(ranks, ':'));
+    for (const auto part : parts_of(ranks, ':')) {
+      const auto count = count_from(part);
       if (!count || ++counts > most_counts) return std::nullopt;
       of_step.push_back(*count);
     }

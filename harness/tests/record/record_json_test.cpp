@@ -44,12 +44,14 @@ TEST(record_json, a_failing_case_says_everything) {
   const auto& fault = out["faults"][0];
   EXPECT_EQ(fault["rank"], 1);
   EXPECT_EQ(fault["code"], "timeout");
-  EXPECT_EQ(fault["phase"], "combine");
-  EXPECT_EQ(fault["suspect"], 0);
+  EXPECT_EQ(fault["field"], "none");
+  EXPECT_EQ(out["time"]["faults"][0]["phase"], "combine");
+  EXPECT_EQ(out["time"]["faults"][0]["suspect"], 0);
   EXPECT_EQ(out["time"]["elapsed_ns"], 1'000'000'000);
   EXPECT_EQ(out["time"]["dispatch_ns"], (std::vector<int>{10, 5}));
   EXPECT_EQ(out["time"]["faults"][0]["missing"], (std::vector<int>{0, 65}));
   EXPECT_EQ(out["time"]["faults"][0]["waited_ns"], 201'000'000);
+  EXPECT_EQ(out["time"]["faults"][0]["awaited"], "nothing");
 }
 
 TEST(record_json, the_spec_says_how_inputs_were_drawn) {
@@ -94,10 +96,31 @@ TEST(record_json, what_timing_changes_stands_under_time) {
   fault.record.from_notice = 1;
   fault.record.origin = 0;
   insert(fault.record.missing, 3);
+  fault.record.awaited = awaited::rows;
+  fault.record.phase = phase::dispatch;
+  fault.record.epoch += 1;
+  fault.record.rank = -1;
+  fault.record.expected = 5;
+  fault.record.actual = 6;
   EXPECT_EQ(without_time(first, std::chrono::seconds(1)), without_time(second, std::chrono::seconds(2)));
   // ... and nothing else does: a difference in the result itself is seen.
   second.checked_bytes += 1;
   EXPECT_NE(without_time(first, std::chrono::seconds(1)), without_time(second, std::chrono::seconds(2)));
+}
+
+TEST(record_json, the_header_says_which_cases_were_asked_for) {
+  run_description run{"2026-11-29T16:46:08Z", 3, 72, {"run", "u"}};
+  run.selection.suites = {"u", "v"};
+  run.selection.filter = "*x*";
+  run.selection.tags = {"quick"};
+  run.selection.ranks = 4;
+  run.part = shard{2, 3};
+  run.cases_digest = 0xAB;
+  const auto out = nlohmann::json::parse(record_line(header_json(read_environment(), run)))["run"];
+  EXPECT_EQ(out["selection"],
+            nlohmann::json::parse(R"({"suites":["u","v"],"case":null,"filter":"*x*","tags":["quick"],"ranks":4})"));
+  EXPECT_EQ(out["shard"], nlohmann::json::parse(R"({"index":2,"count":3})"));
+  EXPECT_EQ(out["cases_digest"], "0xab");
 }
 
 TEST(record_json, a_record_is_one_line_of_utf8_whatever_is_in_it) {
@@ -117,6 +140,10 @@ TEST(record_json, the_header_knows_the_machine_and_the_build) {
   EXPECT_EQ(out["run"]["seed"], 3);
   EXPECT_EQ(out["run"]["times"], "host fabric, not NVLink");
   EXPECT_EQ(out["run"]["arguments"], (std::vector<std::string>{"run", "u"}));
+  EXPECT_EQ(out["run"]["shard"], nullptr);
+  EXPECT_EQ(out["run"]["selection"]["suites"], nlohmann::json::array());
+  EXPECT_EQ(out["run"]["selection"]["case"], nullptr);
+  EXPECT_EQ(out["run"]["cases_digest"], "0x0");
   const auto& env = out["env"];
   EXPECT_GE(env["cpu_cores"].get<int>(), 1);
   EXPECT_GE(env["page_bytes"].get<int>(), 4096);

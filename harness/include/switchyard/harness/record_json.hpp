@@ -9,7 +9,8 @@
 // results/schema/record.schema.json says all of it, key by key.
 //
 // Same seed, same bytes: a case object without the keys env, time and run depends on the case and the seed alone.
-// Everything that depends on timing stands under "time", also which peer saw a fault first and how long it waited.
+// Everything that depends on timing stands under "time", also of a fault all but its code and field. Only a case that
+// fails by its timing (a fault that was not due) has findings that another run may not have.
 // 64-bit patterns are texts in hexadecimal, because many readers of JSON hold numbers as doubles.
 #pragma once
 
@@ -37,8 +38,8 @@ struct run_description {
   std::uint64_t seed = 1;
   std::size_t cases = 0;               ///< how many lines ought to follow
   std::vector<std::string> arguments;  ///< of the program, without its name
-  case_selection selection;            ///< which cases were asked for
-  std::optional<shard> part;           ///< none: all of them
+  case_selection selection = {};       ///< which cases were asked for
+  std::optional<shard> part = {};      ///< none: all of them
   std::uint64_t cases_digest = 0;      ///< cases_digest() of the cases due
 };
 

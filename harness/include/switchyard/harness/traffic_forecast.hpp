@@ -8,6 +8,9 @@
 
 namespace switchyard::harness {
 
+/// A case of 2^20 steps of 256 ranks can be asked for that moves more; it stops here, so that sums do not wrap.
+inline constexpr std::uint64_t max_forecast_bytes = std::uint64_t{1} << 62;
+
 struct traffic_forecast {
   std::uint64_t remote_bytes = 0;  ///< case_result::remote_bytes of a run in which every step ends
   bool exact = true;               ///< false: counted on a sample of the tokens
