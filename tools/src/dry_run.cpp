@@ -117,7 +117,7 @@ harness::exit_code dry_run(const run_command_options& options, const chosen_case
   std::cout << "nothing was run: " << count_text(total.cases) << text_of(total);
   if (total.cases > 1) std::cout << " for " << total.largest;
   std::cout << '\n';
-  if (chosen.cases.empty() && options.part) std::cout << empty_shard_text(*options.part, chosen.all) << '\n';
+  if (chosen.cases.empty() && options.part) std::cout << empty_shard_text(*options.part, chosen.all.size()) << '\n';
   if (refused) {
     std::cout << "would be refused: case " << total.largest << " needs " << total.arena_bytes
               << " bytes of memory; the limit is " << limit << " (--arena-bytes)\n";

@@ -24,7 +24,7 @@ std::size_t index_of(const harness::run_records& records, const harness::input_p
     harness::refuse(place, which, "must be the line of a case, 2 to " + std::to_string(records.lines.size()));
   }
   for (std::size_t i = 0; i < records.cases.size(); ++i) {
-    if (records.cases[i]["id"] == which) return i;
+    if (records.cases[i].at("id").get_ref<const std::string&>() == which) return i;
   }
   harness::refuse(place, which, "no record of a case with this id");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the words in the output and in records mean, in prose: faults, verdicts, statuses, exit codes.
+// What the words in the output, in records and in scenarios mean, in prose: faults, verdicts, statuses, exit codes,
+// fields.
 #pragma once
 
 #include <string>
@@ -29,5 +30,6 @@ std::vector<std::string_view> words_by_distance(std::string_view word);
 std::vector<explanation> fault_explanations();
 std::vector<explanation> field_explanations();
 std::vector<explanation> result_explanations();
+std::vector<explanation> scenario_field_explanations();
 
 }  // namespace switchyard::tools

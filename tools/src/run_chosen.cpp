@@ -114,6 +114,17 @@ bool write_or_report(const run_command_options& options, const std::filesystem::
   }
 }
 
+harness::must_pass_evidence evidence_of(const harness::run_summary& summary, const chosen_cases& chosen) {
+  harness::must_pass_evidence evidence;
+  evidence.selected = chosen.all;
+  for (const auto& spec : chosen.cases) {
+    evidence.due.push_back(spec.id);
+    evidence.statuses.emplace(spec.id, harness::case_status::pass);
+  }
+  for (const auto& [id, status] : summary.not_passed()) evidence.statuses.insert_or_assign(id, status);
+  return evidence;
+}
+
 }  // namespace
 
 harness::exit_code run_chosen(const run_command_options& options, const chosen_cases& chosen) {
@@ -144,12 +155,15 @@ harness::exit_code run_chosen(const run_command_options& options, const chosen_c
   const auto run_one = [&](const harness::case_spec& spec) { return harness::run_case(spec, memory, how); };
   auto summary = harness::run_cases(cases, run_one, *run.records, shown,
                                     {options.seed, interrupted, std::move(run.done), options.on_failure});
+  for (const auto& list : chosen.must_pass) {
+    summary.add_must_pass(list, judge_must_pass(list, evidence_of(summary, chosen)));
+  }
   if (options.random) {
     write_small_failures(options, failures, run_one, run.files.records.parent_path(), interrupted);
   }
   if (cases.empty() && options.part) {
     summary.set_empty_shard();
-    if (!json) std::cout << empty_shard_text(*options.part, chosen.all) << '\n';
+    if (!json) std::cout << empty_shard_text(*options.part, chosen.all.size()) << '\n';
   }
 
   written_files written{run.files.records, run.files.summary, options.junit};

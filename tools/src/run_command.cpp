@@ -45,6 +45,12 @@ void add_records(CLI::App& command, run_command_options& into) {
                   "not run again but count; new lines are appended")
       ->type_name("RECORDS.jsonl")
       ->excludes("--out");
+  command
+      .add_option("--must-pass", into.must_pass,
+                  "A list of cases, by name or path: each entry must match a chosen case, and what it matches must\n"
+                  "pass, not be skipped or waived. May be given several times")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
   command.add_option("--junit", into.junit, "Write the results as JUnit XML as well")->type_name("FILE");
 }
 
@@ -89,7 +95,9 @@ chosen_cases choose_cases(const run_command_options& options) {
   auto cases = options.random ? harness::draw_cases(options.seed, options.random->count, options.random->limits)
                               : harness::select_cases(open_catalog(options.common), options.common.selection);
   chosen_cases chosen;
-  chosen.all = cases.size();
+  for (const auto& spec : cases) chosen.all.push_back(spec.id);
+  const auto folder = options.common.scenarios.empty() ? default_scenarios_folder() : options.common.scenarios;
+  for (const auto& list : options.must_pass) chosen.must_pass.push_back(harness::load_must_pass(folder, list));
   chosen.cases = harness::deal(std::move(cases), options.part.value_or(harness::shard{}));
   return chosen;
 }

@@ -13,6 +13,7 @@
 #include "common_options.hpp"
 #include "random_options.hpp"
 #include "switchyard/harness/environment.hpp"
+#include "switchyard/harness/must_pass.hpp"
 #include "switchyard/harness/shard.hpp"
 #include "switchyard/harness/suite_runner.hpp"
 
@@ -34,6 +35,7 @@ struct run_command_options {
   std::filesystem::path out = "records";  ///< folder for the records of a new run
   std::filesystem::path resume;           ///< records to go on with; empty: a new run
   std::filesystem::path junit;            ///< empty: none
+  std::vector<std::string> must_pass;     ///< lists of cases that must pass: names or paths
   std::size_t arena_bytes = 0;            ///< 0: three quarters of the machine's memory
   harness::after_failure on_failure = harness::after_failure::go_on;
   shown_output shown = shown_output::progress;
@@ -42,7 +44,8 @@ struct run_command_options {
 };
 
 struct chosen_cases {
-  std::size_t all = 0;                    ///< of the selection
+  std::vector<std::string> all;  ///< ids of the selection
+  std::vector<harness::must_pass_list> must_pass;
   std::vector<harness::case_spec> cases;  ///< of this shard; empty only when the shard is past the end of the selection
 };
 

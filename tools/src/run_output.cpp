@@ -82,6 +82,9 @@ harness::progress_options progress_for_stdout(const run_command_options& options
 void print_end(std::ostream& out, const run_command_options& options, const harness::run_summary& summary,
                const written_files& files, harness::exit_code code) {
   if (options.shown == shown_output::json) return;
+  for (const auto& judged : summary.must_pass()) {
+    for (const auto& one : judged.shortfalls) out << describe(judged.list, one) << '\n';
+  }
   const auto code_text = "exit code " + std::to_string(static_cast<int>(code));
   if (options.shown == shown_output::quiet) {
     out << count_text(summary.outcome()) << "; " << code_text << "; records: " << files.records.string() << std::endl;

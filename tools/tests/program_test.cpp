@@ -214,6 +214,25 @@ TEST_F(program, an_interrupt_ends_the_run) {
   EXPECT_EQ(summary["cases"]["missing"], records.missing_cases);
 }
 
+TEST_F(program, cases_that_must_pass_are_held_to_it) {
+  fs::create_directories(folder_ / "scenarios" / "must_pass");
+  const auto list = [&](const std::string& name, const std::string& cases) {
+    write("must_pass/" + name + ".json",
+          R"({"must_pass": ")" + name + R"(", "description": "d", "cases": [)" + cases + "]}");
+  };
+  list("kept", R"("small/s@ranks=1,*", "small/s@ranks=2,tokens=5,variation=vary")");
+  list("lost", R"("small/s@ranks=1,*", "small/gone*")");
+  EXPECT_EQ(run({"run", "small", "--must-pass", "kept"}).code, 0);
+
+  const auto lost = run({"run", "small", "--must-pass", "kept", "--must-pass", "lost"});
+  EXPECT_EQ(lost.code, 2);
+  EXPECT_NE(lost.out.find("must pass (lost): small/gone*: matches no case of this run"), std::string::npos) << lost.out;
+
+  const auto unknown = run({"run", "small", "--must-pass", "nowhere"});
+  EXPECT_EQ(unknown.code, 5);
+  EXPECT_NE(unknown.err.find("nowhere"), std::string::npos) << unknown.err;
+}
+
 TEST_F(program, lists_suites_and_cases) {
   const auto suites = run({"list"});
   EXPECT_EQ(suites.code, 0);

@@ -7,7 +7,7 @@ namespace switchyard::harness {
 exit_code exit_code_of(const run_outcome& outcome) noexcept {
   const auto any = [&outcome](case_status status) { return outcome.count(status) != 0; };
   const bool failed = any(case_status::fail) || any(case_status::crash) || any(case_status::timeout) ||
-                      any(case_status::device_lost) || any(case_status::missing);
+                      any(case_status::device_lost) || any(case_status::missing) || outcome.shortfalls != 0;
   if (outcome.internal_error) return exit_code::internal_error;
   if (failed) return exit_code::failed;
   if (outcome.environment_lacking || (!any(case_status::pass) && !outcome.empty_shard)) return exit_code::environment;

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "switchyard/harness/field_meanings.hpp"
 #include "switchyard/harness/scenario_fields.hpp"
 #include "switchyard/harness/step_counts.hpp"
 
@@ -141,7 +142,10 @@ json scenario_schema() {
                  {"scenario", scenario_object()},
                  {"group", group()},
                  {"axes", axes()}};
-  for (const auto& rule : field_rules()) definitions[definition_of(rule.name)] = value_of(rule);
+  for (const auto& rule : field_rules()) {
+    auto& definition = definitions[definition_of(rule.name)] = value_of(rule);
+    if (const auto* meaning = find_meaning(rule.name)) definition["description"] = meaning->meaning;
+  }
   return document("Switchyard suite", "Scenarios and the suites that a suite includes. Generated; do not edit.", root);
 }
 
