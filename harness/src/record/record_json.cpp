@@ -37,7 +37,7 @@ void add_law(const case_spec& spec, json& out) {
     case routing_law::uniform:
     case routing_law::balanced:
     case routing_law::local:
-    case routing_law::remote:
+    case routing_law::remote: break;
     case routing_law::trace: out["trace"] = spec.trace ? json(spec.trace->about().name) : json(); break;
     case routing_law::zipf: out["zipf_exponent_percent"] = law.zipf_exponent_percent; break;
     case routing_law::hot_rank:
