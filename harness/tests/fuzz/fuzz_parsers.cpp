@@ -25,7 +25,8 @@ namespace {
 using namespace switchyard::harness;
 
 constexpr const char* usage =
-    "usage: fuzz_parsers --parser scenario|record|id --scenarios DIR [--count N] [--seed S] [--first N] [--print]\n"
+    "usage: fuzz_parsers --parser scenario|trace|record|id --scenarios DIR [--count N] [--seed S] [--first N] "
+    "[--print]\n"
     "\n"
     "Gives N spoiled texts (default 20000), the first with number --first (default 0), to a parser. Exit code 0: each\n"
     "was taken or refused as it should; 1: some were not, and their numbers are printed; 5: usage.\n"

@@ -2,16 +2,19 @@
 // The parsers, their seeds, and the judgement.
 #include "targets.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <exception>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "switchyard/harness/arena.hpp"
 #include "switchyard/harness/environment.hpp"
 #include "switchyard/harness/random_cases.hpp"
 #include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/record_reader.hpp"
+#include "switchyard/harness/routing_trace.hpp"
 #include "switchyard/harness/run_case.hpp"
 #include "switchyard/harness/scenario_fields.hpp"
 #include "switchyard/harness/scenario_file.hpp"
@@ -53,7 +56,8 @@ bool makes_few_cases(const scenario& which) {
 }
 
 target scenario_target(const std::filesystem::path& scenarios) {
-  target result{"scenario", "fuzzed.json", text_form::document, {}, words_of_fields(), {}};
+  // Named as if it stood among the shipped ones, whose traces it may use.
+  target result{"scenario", (scenarios / "fuzzed.json").string(), text_form::document, {}, words_of_fields(), {}};
   for (const auto* word : {"suite", "description", "scenarios", "name", "sentence", "tags", "sweep", "kind", "axes",
                            "product", "zip", "pairwise", "exclude", "include"}) {
     result.words.emplace_back(word);
@@ -82,6 +86,38 @@ target scenario_target(const std::filesystem::path& scenarios) {
     const auto suite = parse_suite(text, file);
     for (const auto& which : suite.scenarios) {
       if (makes_few_cases(which)) expand(suite, which, profiles);
+    }
+  };
+  return result;
+}
+
+target trace_target(const std::filesystem::path& scenarios) {
+  target result{"trace", "fuzzed.jsonl", text_form::lines, {}, words_of_fields(), {}};
+  for (const auto* word : {"trace", "description", "synthetic", "generator", "seed", "num_experts", "top_k", "ranks",
+                           "step", "rank", "topk_ids", "topk_weights"}) {
+    result.words.emplace_back(word);
+  }
+  for (const auto* name : {"b03_mixed_slots", "b04_same_expert", "b18_uneven", "b20_sum", "skewed_r2"}) {
+    auto text = text_of(scenarios / "traces" / (std::string(name) + ".jsonl"));
+    const auto end = text.find('\n');
+    auto first = nlohmann::ordered_json::parse(text.substr(0, end));
+    first["trace"] = "fuzzed";  // a trace has its file's name
+    result.seeds.push_back(first.dump() + text.substr(end));
+  }
+  result.seeds.emplace_back(
+      "{\"step\": 1, \"rank\": 0, \"topk_ids\": [[1], [-1]]}\n{\"step\": 0, \"rank\": 3, \"topk_ids\": []}\n");
+  result.parse = [file = result.file](const std::string& text) {
+    const auto trace = routing_trace::parse(text, file);
+    // What it says of itself must be there.
+    const auto& about = trace.about();
+    const int last = std::min(about.steps, 64);
+    for (int step = 0; step <= last; ++step) {
+      for (int rank = 0; rank < std::min(about.ranks, 64); ++rank) {
+        for (std::int64_t token = 0; token < trace.num_tokens(step, rank); ++token) {
+          const auto ids = trace.topk_ids(step, rank, token);
+          if (static_cast<std::int64_t>(ids.size()) != about.top_k) throw std::logic_error("a row is too short");
+        }
+      }
     }
   };
   return result;
@@ -149,10 +185,11 @@ bool is_utf8(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> target_names() { return {"scenario", "record", "id"}; }
+std::vector<std::string> target_names() { return {"scenario", "trace", "record", "id"}; }
 
 target make_target(const std::string& name, const std::filesystem::path& scenarios) {
   if (name == "scenario") return scenario_target(scenarios);
+  if (name == "trace") return trace_target(scenarios);
   if (name == "record") return record_target();
   if (name == "id") return id_target();
   std::string known;
