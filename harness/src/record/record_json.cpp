@@ -30,31 +30,6 @@ json ranks_in(const rank_set& set) {
   return ranks;
 }
 
-/// What the case's routing law needs, and no other law's.
-void add_law(const case_spec& spec, json& out) {
-  const auto& law = spec.law;
-  switch (spec.routing) {
-    case routing_law::uniform:
-    case routing_law::balanced:
-    case routing_law::local:
-    case routing_law::remote: break;
-    case routing_law::trace: out["trace"] = spec.trace ? json(spec.trace->about().name) : json(); break;
-    case routing_law::zipf: out["zipf_exponent_percent"] = law.zipf_exponent_percent; break;
-    case routing_law::hot_rank:
-      out["hot_percent"] = law.hot_percent;
-      out["hot_rank"] = law.hot_rank;
-      break;
-    case routing_law::hot_expert:
-      out["hot_percent"] = law.hot_percent;
-      out["hot_expert"] = law.hot_expert;
-      break;
-    case routing_law::grouped:
-      out["expert_groups"] = law.expert_groups;
-      out["groups_per_token"] = law.groups_per_token;
-      break;
-  }
-}
-
 json selection_json(const case_selection& selection) {
   json out;
   out["suites"] = selection.suites;
@@ -147,7 +122,13 @@ json spec_json(const case_spec& spec) {
   out["topk_weights"] = spec.topk_weights;
   out["extra_bytes"] = spec.extra_bytes;
   out["routing"] = to_string(spec.routing);
-  add_law(spec, out);
+  out["trace"] = spec.trace ? json(spec.trace->about().name) : json();
+  out["zipf_exponent_percent"] = spec.law.zipf_exponent_percent;
+  out["hot_percent"] = spec.law.hot_percent;
+  out["hot_rank"] = spec.law.hot_rank;
+  out["hot_expert"] = spec.law.hot_expert;
+  out["expert_groups"] = spec.law.expert_groups;
+  out["groups_per_token"] = spec.law.groups_per_token;
   out["duplicate_percent"] = spec.duplicate_percent;
   out["invalid_percent"] = spec.invalid_percent;
   out["values"] = to_string(spec.values);

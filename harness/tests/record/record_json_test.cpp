@@ -65,7 +65,8 @@ TEST(record_json, the_spec_says_how_inputs_were_drawn) {
   EXPECT_EQ(written()["late_rank"], nullptr);
   EXPECT_EQ(written()["values"], "random");
   EXPECT_EQ(written()["experts"], "scaled");
-  EXPECT_FALSE(written().contains("hot_rank"));
+  EXPECT_EQ(written()["hot_rank"], 0);
+  EXPECT_EQ(written()["trace"], nullptr);
   spec.routing = routing_law::hot_rank;
   spec.law.hot_rank = 1;
   spec.token_counts = step_counts::parse("16:3/2");
