@@ -28,9 +28,7 @@ constexpr std::uint64_t seed = 1;
 /// What the test knows of the step in which the error is planted, from the inputs alone.
 class known_step {
  public:
-  explicit known_step(const case_spec& spec) : inputs_(spec, *std::pmr::new_delete_resource()) {
-    inputs_.generate(seed, wrong_step);
-  }
+  explicit known_step(const case_spec& spec) : inputs_(spec, memory_) { inputs_.generate(seed, wrong_step); }
   /// Row `row` of the extra payload as wrong_rank must hold it; the first rows are all of rank 0.
   [[nodiscard]] const std::byte* extra(std::int64_t row) const {
     return inputs_.row(payload_kind::extra, 0, token(row));
@@ -43,6 +41,7 @@ class known_step {
   }
 
  private:
+  std::pmr::monotonic_buffer_resource memory_;  // buffers of inputs live as long as what they come from
   step_inputs inputs_;
 };
 
