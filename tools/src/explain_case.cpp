@@ -17,14 +17,15 @@
 namespace switchyard::tools {
 namespace {
 
-/// The value that a case has for a field of scenarios, as records write it: "absent.rank" is a member of a member.
+/// The value that a case has for a field of scenarios, as records write it: "absent.rank" is a member of a member. A
+/// field that does not apply to the case, such as that of another routing law, is null there or left out.
 std::string value_text(const harness::case_spec& spec, const nlohmann::ordered_json& all, std::string_view field) {
   if (field == "profile") return spec.profile.empty() ? "-" : spec.profile;
   const auto* value = &all;
   while (!field.empty() && value->is_object()) {
     const auto dot = std::min(field.find('.'), field.size());
     const auto found = value->find(std::string(field.substr(0, dot)));
-    if (found == value->end()) break;
+    if (found == value->end()) return "-";
     value = &*found;
     field.remove_prefix(std::min(dot + 1, field.size()));
   }
