@@ -2,6 +2,7 @@
 // What all phases share: entering, taking roles, exchanging headers, leaving.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "protocol/fault.hpp"
@@ -11,7 +12,7 @@ namespace switchyard::protocol {
 /// Enters a phase: reads where the workspace stands and refuses to go on when it is poisoned, when a peer has already
 /// told of a fault, or when another phase is due.
 template <block Block>
-phase_frame enter(Block& block, const workspace_handle& ws, phase which, const step_words& words) {
+SWITCHYARD_DEVICE phase_frame enter(Block& block, const workspace_handle& ws, phase which, const step_words& words) {
   auto& round = ws.round();
   phase_frame frame;
   frame.which = which;
@@ -48,7 +49,7 @@ phase_frame enter(Block& block, const workspace_handle& ws, phase which, const s
 /// only for peers and for roles that some block has already begun, so a grid of any size, even one block, gets through.
 /// `run(role)` returns false to make the block leave.
 template <block Block, class Run>
-void run_roles(Block& block, const workspace_handle& ws, std::uint64_t num_roles, Run run) {
+SWITCHYARD_DEVICE void run_roles(Block& block, const workspace_handle& ws, std::uint64_t num_roles, Run run) {
   for (;;) {
     const std::uint64_t role = block.take_ticket(&ws.round().next_ticket);
     if (role >= num_roles || !run(role)) return;
@@ -60,7 +61,7 @@ void run_roles(Block& block, const workspace_handle& ws, std::uint64_t num_roles
 /// the rank that sent it may since have let its stream overwrite rows that this phase has read. Reading it here is
 /// ordered after those reads by arrive.
 template <block Block>
-bool has_failed(Block& block, const workspace_handle& ws, const phase_frame& frame) {
+SWITCHYARD_DEVICE bool has_failed(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   auto& round = ws.round();
   const auto is_set = [&](std::uint32_t* word) { return block.broadcast(block.load_u32(word)) != 0; };
   if (!is_set(&round.poison) && !is_set(&round.fault_elected) && block.broadcast(has_notice(block, frame))) {
@@ -78,7 +79,7 @@ bool has_failed(Block& block, const workspace_handle& ws, const phase_frame& fra
 /// Leaves a phase. The last block to arrive has seen all others leave (arrive is acquire and release), so nobody else
 /// of this rank touches the workspace: it makes a failed phase harmless with `spoil`, or moves the round state on.
 template <block Block, class Spoil>
-void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, Spoil spoil) {
+SWITCHYARD_DEVICE void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, Spoil spoil) {
   block.sync();
   auto& round = ws.round();
   if (block.arrive(&round.blocks_done) + 1 != ws.num_blocks) return;
@@ -101,10 +102,20 @@ void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, S
   }
 }
 
+/// Set bits of a bitmap over `tokens` tokens, counted by the whole team. [team]
+template <block Block, class Word>
+SWITCHYARD_DEVICE std::uint32_t count_bits_together(Block& block, const Word& word_at, std::uint64_t tokens) {
+  std::uint32_t mine = 0;
+  for (std::uint64_t word = block.thread_index(); word * 32 < tokens; word += block.num_threads()) {
+    mine += static_cast<std::uint32_t>(std::popcount(word_at(word) & bits_within(word, 0, tokens)));
+  }
+  return block.team_sum(mine);
+}
+
 /// Posts one of the fixed words of this rank's header to `receiver`; row_count is posted by whoever knows it. [thread]
 template <block Block>
-void post_fixed_word(Block& block, const workspace_handle& ws, const phase_frame& frame, std::int32_t receiver,
-                     std::uint64_t index) {
+SWITCHYARD_DEVICE void post_fixed_word(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                       std::int32_t receiver, std::uint64_t index) {
   const bool is_digest = index == static_cast<std::uint64_t>(header_word::digest);
   auto* slot = ws.header(receiver, frame.which, frame.parity, ws.rank);
   block.post(slot + index, layout::tagged(is_digest ? frame.digest : frame.words[index], frame.epoch));
@@ -113,8 +124,8 @@ void post_fixed_word(Block& block, const workspace_handle& ws, const phase_frame
 /// Waits for the header of `source` and checks that it declares the same step. Returns whether the role may go on; then
 /// row_count and the bitmap words of T tokens are there. [team]
 template <block Block>
-bool await_header(Block& block, const workspace_handle& ws, const phase_frame& frame, std::uint64_t tokens_per_rank,
-                  std::int32_t source) {
+SWITCHYARD_DEVICE bool await_header(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                    std::uint64_t tokens_per_rank, std::int32_t source) {
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
   const auto other = frame.which == phase::dispatch ? phase::combine : phase::dispatch;
