@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "layout/round_state.hpp"
 #include "switchyard/spec/dtypes.hpp"
@@ -49,7 +50,9 @@ struct wait_bounds {
 template <class B>
 concept block = requires(B b, std::byte* bytes, const std::byte* source, std::uint64_t* word, std::uint32_t* word32,
                          std::int32_t* ints, std::uint64_t u64, std::uint32_t u32, const std::byte* const* rows,
-                         layout::fault_mailbox* mailbox, const fault_record& record, wait_bounds bounds) {
+                         layout::fault_mailbox* mailbox, const fault_record& record, wait_bounds bounds,
+                         std::uint64_t* (*word_at)(std::uint64_t), bool (*ready)(std::uint64_t), bool (*probe)(),
+                         void (*body)(std::uint64_t)) {
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
   b.sync();
@@ -78,17 +81,19 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   b.put(bytes, source, u64);
   b.post(word, u64);                                // [thread]
   { b.poll(word) } -> std::same_as<std::uint64_t>;  // [thread]
-  b.publish(
-      u64, [](std::uint64_t) -> std::uint64_t* { return nullptr; }, u64);
-  {
-    b.wait_all(
-        u64, [](std::uint64_t) { return true; }, bounds, [] { return false; })
-    } -> std::same_as<wait_status>;
+  b.publish(u64, word_at, u64);
+  { b.wait_all(u64, ready, bounds, probe) } -> std::same_as<wait_status>;
   // Calls body(i) for i in [0, u64), each index by one team or part of it; put inside belongs to that part.
-  b.for_each_row(u64, [](std::uint64_t) {});
+  b.for_each_row(u64, body);
   { b.leads_row() } -> std::same_as<bool>;  // [thread]
   // out = sum of `u32` rows in order, as DESIGN's combine contract; rows may lie at peers.
   b.reduce_rows(bytes, rows, u32, u64, dtype{});
 };
+
+/// How a block goes to a function that is kept out of line: as a copy where that is trivial, because what a caller
+/// gives away by reference has to live in memory, and be read again after everything that may have changed it. A copy
+/// may have synchronised the team more often than the original knows of, so sync() stands at its end or right after it.
+template <class Block>
+using handed_over = std::conditional_t<std::is_trivially_copyable_v<Block>, Block, Block&>;
 
 }  // namespace switchyard::protocol

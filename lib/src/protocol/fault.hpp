@@ -19,11 +19,19 @@ struct phase_frame {
   std::uint64_t parity = 0;
   std::uint32_t incarnation = 0;
   std::uint32_t digest = 0;
-  step_words words{};  ///< what this rank declares, complete but for digest and row_count
+  const step_words* words = nullptr;  ///< of the launch; see declared()
   std::uint64_t start_ns = 0;
   std::uint64_t timeout_ns = 0;
   wait_bounds bounds;
 };
+
+/// What this rank declares in a fixed word of its header, but for digest and row_count.
+SWITCHYARD_DEVICE inline std::uint32_t declared(const phase_frame& frame, std::uint64_t index) {
+  return index == static_cast<std::uint64_t>(header_word::incarnation) ? frame.incarnation : (*frame.words)[index];
+}
+SWITCHYARD_DEVICE inline std::uint32_t declared(const phase_frame& frame, header_word which) {
+  return declared(frame, static_cast<std::uint64_t>(which));
+}
 
 constexpr wait_bounds bounds_for(const phase_frame& frame, awaited what) {
   auto bounds = frame.bounds;
@@ -38,10 +46,10 @@ SWITCHYARD_DEVICE bool has_notice(Block& block, const phase_frame& frame) {
 
 /// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. [thread]
 template <block Block>
-SWITCHYARD_DEVICE bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame,
-                                   std::int32_t source) {
-  const std::uint64_t tokens = get(frame.words, header_word::runtime_max_tokens_per_rank);
-  const std::uint64_t chunk_tokens = get(frame.words, header_word::chunk_tokens);
+SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                         std::int32_t source) {
+  const std::uint64_t tokens = declared(frame, header_word::runtime_max_tokens_per_rank);
+  const std::uint64_t chunk_tokens = declared(frame, header_word::chunk_tokens);
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
   for (std::uint64_t i = 0; i < bitmap_word + (tokens + 31) / 32; ++i) {
@@ -59,7 +67,7 @@ SWITCHYARD_DEVICE bool is_complete(Block& block, const workspace_handle& ws, con
 }
 
 template <block Block>
-SWITCHYARD_DEVICE rank_set incomplete_peers(Block& block, const workspace_handle& ws, const phase_frame& frame) {
+SWITCHYARD_DEVICE_APART rank_set incomplete_peers(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   rank_set missing{};
   for (std::int32_t source = 0; source < ws.ep_size; ++source) {
     if (!is_complete(block, ws, frame, source)) insert(missing, source);
@@ -70,8 +78,8 @@ SWITCHYARD_DEVICE rank_set incomplete_peers(Block& block, const workspace_handle
 /// Stores the notice of `fault` at every rank. This rank comes last: what its stream runs after the phase may overwrite
 /// rows that peers are still reading, so they must be able to know before it can leave. [thread]
 template <block Block>
-SWITCHYARD_DEVICE void tell_all_ranks(Block& block, const workspace_handle& ws, const fault_record& fault,
-                                      std::uint32_t incarnation) {
+SWITCHYARD_DEVICE_APART void tell_all_ranks(Block& block, const workspace_handle& ws, const fault_record& fault,
+                                            std::uint32_t incarnation) {
   const notice told{fault.code, fault.phase, fault.field, static_cast<std::uint8_t>(fault.origin), fault.rank};
   const auto word = layout::tagged(encode(told), incarnation);
   const auto offset = ws.layout.offset_of(layout::region::notice);
@@ -84,7 +92,7 @@ SWITCHYARD_DEVICE void tell_all_ranks(Block& block, const workspace_handle& ws, 
 /// What abort() does, from outside any phase: records `aborted` unless there is a fault already, tells every rank, and
 /// poisons. The words of the round state may be changing meanwhile; the record holds what they were. [thread]
 template <block Block>
-SWITCHYARD_DEVICE void abort_workspace(Block& block, const workspace_handle& ws) {
+SWITCHYARD_DEVICE_APART void abort_workspace(Block& block, const workspace_handle& ws) {
   auto& round = ws.round();
   if (!block.elect(&round.fault_elected)) return;  // a fault's notices are out or going out
   fault_record record;
@@ -101,7 +109,8 @@ SWITCHYARD_DEVICE void abort_workspace(Block& block, const workspace_handle& ws)
 /// Records `fault` unless this workspace has one already, and tells every rank, so that all leave their waits. Fills in
 /// what every record holds. [team]
 template <block Block>
-SWITCHYARD_DEVICE void raise(Block& block, const workspace_handle& ws, const phase_frame& frame, fault_record fault) {
+SWITCHYARD_DEVICE_APART void raise(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                   fault_record& fault) {
   auto& round = ws.round();
   if (block.thread_index() == 0 && block.elect(&round.fault_elected)) {
     fault.phase = frame.which;
@@ -119,8 +128,8 @@ SWITCHYARD_DEVICE void raise(Block& block, const workspace_handle& ws, const pha
 /// Compares the words of `source`'s header, whose digest differs, one by one. False when they did not all come: its
 /// sender stores them together, so they are due at once, and one that died between is not waited for long. [team]
 template <block Block>
-SWITCHYARD_DEVICE bool spell_out_mismatch(Block& block, const workspace_handle& ws, const phase_frame& frame,
-                                          std::int32_t source, fault_record& fault) {
+SWITCHYARD_DEVICE_APART bool spell_out_mismatch(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                                std::int32_t source, fault_record& fault) {
   constexpr std::uint64_t grace_ns = 1'000'000'000;
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   auto bounds = bounds_for(frame, awaited::header);
@@ -139,7 +148,7 @@ SWITCHYARD_DEVICE bool spell_out_mismatch(Block& block, const workspace_handle& 
   fault.code = fault_code::bad_header;  // unless a field differs: then the digest had a reason
   fault.rank = source;
   for (const auto& entry : compared) {
-    const auto mine = get(frame.words, entry.word);
+    const auto mine = declared(frame, entry.word);
     const auto theirs = layout::data_of(block.poll(words + static_cast<std::uint64_t>(entry.word)));
     if (theirs == mine) continue;
     fault.code = fault_code::step_mismatch;
@@ -153,7 +162,7 @@ SWITCHYARD_DEVICE bool spell_out_mismatch(Block& block, const workspace_handle& 
 
 /// Leaves because of a notice. A mismatch that this rank can see for itself is worth more than hearsay.
 template <block Block>
-SWITCHYARD_DEVICE void raise_from_notice(Block& block, const workspace_handle& ws, const phase_frame& frame) {
+SWITCHYARD_DEVICE_APART void raise_from_notice(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   const auto told = decode(layout::data_of(block.broadcast(block.poll(frame.bounds.notice))));
   fault_record fault;
   if (told.code == fault_code::step_mismatch) {
@@ -173,21 +182,25 @@ SWITCHYARD_DEVICE void raise_from_notice(Block& block, const workspace_handle& w
   raise(block, ws, frame, fault);
 }
 
+/// The fault of a wait that ended otherwise than it should. [team]
+template <block Block>
+SWITCHYARD_DEVICE_APART void raise_from_wait(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
+                                             wait_status status, awaited what, std::int32_t about) {
+  if (status == wait_status::notice) return raise_from_notice(block, ws, frame);
+  fault_record fault;
+  fault.code = status == wait_status::probed ? fault_code::order_mismatch : fault_code::timeout;
+  fault.awaited = what;
+  fault.rank = about;
+  raise(block, ws, frame, fault);
+}
+
 /// Turns the end of a wait into a fault unless the wait was fulfilled. `about` is the rank that was waited for, or -1.
 /// Returns whether the role may go on. [team]
 template <block Block>
 SWITCHYARD_DEVICE bool settle(Block& block, const workspace_handle& ws, const phase_frame& frame, wait_status status,
                               awaited what, std::int32_t about) {
   if (status == wait_status::ready) return true;
-  if (status == wait_status::notice) {
-    raise_from_notice(block, ws, frame);
-    return false;
-  }
-  fault_record fault;
-  fault.code = status == wait_status::probed ? fault_code::order_mismatch : fault_code::timeout;
-  fault.awaited = what;
-  fault.rank = about;
-  raise(block, ws, frame, fault);
+  raise_from_wait<Block>(block, ws, frame, status, what, about);
   return false;
 }
 

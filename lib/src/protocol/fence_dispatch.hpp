@@ -25,7 +25,7 @@ struct chunk_frame {
   std::uint32_t* base = nullptr;    ///< [ep_size] packed row of the chunk's first token at each rank
   std::uint32_t* counts = nullptr;  ///< [ep_size] rows of the chunk for each rank
 
-  [[nodiscard]] std::uint32_t rows_before(std::int32_t rank, std::uint64_t token) const {
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint32_t rows_before(std::int32_t rank, std::uint64_t token) const {
     const auto* words = bits + static_cast<std::uint64_t>(rank) * span_words;
     return count_bits([words](std::uint64_t w) { return words[w]; }, first - span_first, token - span_first);
   }
@@ -151,8 +151,8 @@ SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const c
 }
 
 template <block Block>
-SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
-                                  std::uint64_t chunk) {
+SWITCHYARD_DEVICE_APART bool send_chunk(handed_over<Block> block, const dispatch_params& p, const phase_frame& frame,
+                                        std::uint64_t chunk) {
   const auto c = route_chunk(block, p, frame, chunk);
   post_header_part(block, p, frame, c);
   if (!look_back(block, p, frame, c, chunk)) return false;
@@ -168,10 +168,23 @@ SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const 
   return true;
 }
 
+/// The fault of a header that contradicts itself.
+template <block Block>
+SWITCHYARD_DEVICE_APART void raise_bad_count(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
+                                             std::int32_t source, std::uint32_t rows, std::uint32_t told) {
+  fault_record fault;
+  fault.code = fault_code::bad_header;
+  fault.field = step_field::row_count;
+  fault.rank = source;
+  fault.expected = rows;
+  fault.actual = told;
+  raise(block, ws, frame, fault);
+}
+
 /// Waits for everything from one source and completes this rank's views of it.
 template <block Block>
-SWITCHYARD_DEVICE bool receive_source(Block& block, const dispatch_params& p, const phase_frame& frame,
-                                      std::int32_t source) {
+SWITCHYARD_DEVICE_APART bool receive_source(handed_over<Block> block, const dispatch_params& p,
+                                            const phase_frame& frame, std::int32_t source) {
   const auto& ws = p.ws;
   if (!await_header(block, ws, frame, p.tokens_per_rank, source)) return false;
   const auto* header = ws.header(ws.rank, phase::dispatch, frame.parity, source);
@@ -179,13 +192,7 @@ SWITCHYARD_DEVICE bool receive_source(Block& block, const dispatch_params& p, co
   const auto rows = count_bits_together(block, bits_at, p.tokens_per_rank);
   const auto told = layout::data_of(block.poll(header + static_cast<std::uint64_t>(header_word::row_count)));
   if (rows != told) {
-    fault_record fault;
-    fault.code = fault_code::bad_header;
-    fault.field = step_field::row_count;
-    fault.rank = source;
-    fault.expected = rows;
-    fault.actual = told;
-    raise(block, ws, frame, fault);
+    raise_bad_count<Block>(block, ws, frame, source, rows, told);
     return false;
   }
 
@@ -215,7 +222,7 @@ SWITCHYARD_DEVICE bool receive_source(Block& block, const dispatch_params& p, co
 
 /// What a failed dispatch leaves: no ids, no counts, so that experts queued behind it find no work.
 template <block Block>
-SWITCHYARD_DEVICE void clear_views(Block& block, const dispatch_params& p) {
+SWITCHYARD_DEVICE_APART void clear_views(handed_over<Block> block, const dispatch_params& p) {
   const auto& ws = p.ws;
   const auto rows = static_cast<std::uint64_t>(ws.ep_size) * p.tokens_per_rank;
   block.fill_i32(ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids)), p.invalid_expert_id,
@@ -230,11 +237,11 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
   if (frame.open) {
     const auto chunks = (p.tokens_per_rank + p.chunk_tokens - 1) / p.chunk_tokens;
     run_roles(block, p.ws, chunks + static_cast<std::uint64_t>(p.ws.ep_size), [&](std::uint64_t role) {
-      if (role < chunks) return send_chunk(block, p, frame, role);
-      return receive_source(block, p, frame, static_cast<std::int32_t>(role - chunks));
+      if (role < chunks) return send_chunk<Block>(block, p, frame, role);
+      return receive_source<Block>(block, p, frame, static_cast<std::int32_t>(role - chunks));
     });
   }
-  leave(block, p.ws, frame, [&] { clear_views(block, p); });
+  leave(block, p.ws, frame, [&] { clear_views<Block>(block, p); });
 }
 
 }  // namespace switchyard::protocol
