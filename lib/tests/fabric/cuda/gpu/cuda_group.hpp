@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "device_memory.hpp"
-#include "exchange.hpp"
 #include "fabric/cuda/cuda_fabric.hpp"
+#include "support/exchange.hpp"
 
 namespace switchyard::test {
 
@@ -168,35 +168,6 @@ class cuda_group {
   std::vector<std::unique_ptr<one_sided_all_to_all>> instances_;
   std::vector<std::vector<std::unique_ptr<cuda_step>>> steps_;
 };
-
-/// A step of every kind of payload that still fits a second.
-inline exchange small_exchange(int ep_size) {
-  exchange shape;
-  shape.ep_size = ep_size;
-  shape.params = {.num_experts = 4 * ep_size + 3,
-                  .top_k = 4,
-                  .max_tokens_per_rank = 96,
-                  .hidden_size = 256,
-                  .dispatch_format = dispatch_format::mxfp8};
-  shape.config.extra_payload_bytes_per_token = 7;
-  shape.config.timeout = std::chrono::seconds(5);
-  shape.config.warmup_timeout = std::chrono::seconds(10);
-  shape.tokens_per_rank = 70;
-  shape.row_bytes = {256, 16, 16, 8, 7};
-  shape.combine_hidden_size = 256;
-  return shape;
-}
-
-inline void expect_same(const rank_outcome& is, const rank_outcome& should_be, const exchange& shape,
-                        const std::string& where) {
-  EXPECT_EQ(is.counts, should_be.counts) << where;
-  static constexpr const char* names[] = {"hidden_states", "topk_ids", "topk_weights", "hidden_states_scale", "extra"};
-  for (std::size_t i = 0; i < 5; ++i) {
-    if (shape.row_bytes[i] == 0) continue;
-    EXPECT_EQ(difference(is.views[i], should_be.views[i], shape.row_bytes[i]), "equal") << where << " " << names[i];
-  }
-  EXPECT_EQ(difference(is.output, should_be.output, shape.combine_row_bytes()), "equal") << where << " output";
-}
 
 /// Runs steps with a look at everything after each, and compares with the host fabric.
 inline void expect_as_on_host(const exchange& shape, int num_devices, int steps,

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps with random inputs, and what comes out of them on the host fabric: what the GPU's must be, byte for byte.
+// Steps with random inputs, and what comes out of them on the host fabric: what others' must be, byte for byte.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -37,11 +42,16 @@ struct exchange {
   [[nodiscard]] std::size_t receive_rows() const {
     return static_cast<std::size_t>(ep_size) * static_cast<std::size_t>(tokens_per_rank);
   }
+  std::function<std::shared_ptr<fabric>(int)> make_fabric;  ///< none: the host fabric
+  int workers = 1;
+
   [[nodiscard]] group_options group() const {
     group_options options;
     options.ep_size = ep_size;
     options.params = params;
     options.config = config;
+    options.make_fabric = make_fabric;
+    options.workers = workers;
     return options;
   }
 };
@@ -161,6 +171,35 @@ inline std::string difference(const std::vector<std::byte>& is, const std::vecto
   return "row " + std::to_string(first / row_bytes) + " byte " + std::to_string(first % row_bytes) + " is " +
          std::to_string(std::to_integer<int>(is[first])) + ", not " +
          std::to_string(std::to_integer<int>(should_be[first])) + "; " + std::to_string(differing) + " bytes differ";
+}
+
+/// A step of every kind of payload that still fits a second.
+inline exchange small_exchange(int ep_size) {
+  exchange shape;
+  shape.ep_size = ep_size;
+  shape.params = {.num_experts = 4 * ep_size + 3,
+                  .top_k = 4,
+                  .max_tokens_per_rank = 96,
+                  .hidden_size = 256,
+                  .dispatch_format = dispatch_format::mxfp8};
+  shape.config.extra_payload_bytes_per_token = 7;
+  shape.config.timeout = std::chrono::seconds(5);
+  shape.config.warmup_timeout = std::chrono::seconds(10);
+  shape.tokens_per_rank = 70;
+  shape.row_bytes = {256, 16, 16, 8, 7};
+  shape.combine_hidden_size = 256;
+  return shape;
+}
+
+inline void expect_same(const rank_outcome& is, const rank_outcome& should_be, const exchange& shape,
+                        const std::string& where) {
+  EXPECT_EQ(is.counts, should_be.counts) << where;
+  static constexpr const char* names[] = {"hidden_states", "topk_ids", "topk_weights", "hidden_states_scale", "extra"};
+  for (std::size_t i = 0; i < 5; ++i) {
+    if (shape.row_bytes[i] == 0) continue;
+    EXPECT_EQ(difference(is.views[i], should_be.views[i], shape.row_bytes[i]), "equal") << where << " " << names[i];
+  }
+  EXPECT_EQ(difference(is.output, should_be.output, shape.combine_row_bytes()), "equal") << where << " output";
 }
 
 }  // namespace switchyard::test
