@@ -36,7 +36,7 @@ support check_device(int device) {
     return refused("device " + std::to_string(device) + " has compute capability " + std::to_string(major) + "." +
                    std::to_string(minor) + ", must have at least 9.0");
   }
-  if (attribute(cudaDevAttrHostNativeAtomicSupported) == 0 && attribute(cudaDevAttrCanMapHostMemory) == 0) {
+  if (attribute(cudaDevAttrCanMapHostMemory) == 0) {
     return refused("device " + std::to_string(device) + " cannot map memory of the host");
   }
   return {true, {}};

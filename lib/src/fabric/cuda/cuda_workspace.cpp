@@ -2,8 +2,9 @@
 #include "fabric/cuda/cuda_workspace.hpp"
 
 #include <atomic>
-#include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric/cuda/connect_slices.hpp"
@@ -69,7 +70,7 @@ class cuda_workspace final : public fabric_workspace {
         overlap_(overlap),
         blocks_per_multiprocessor_(prepare_kernels(scratch_of(request.layout.dims.max_tokens), stream_.get())),
         mailbox_(take_mailbox()),
-        memory_(api, request.device, request.rank, request.ep_size, slice_bytes_for(request)) {
+        memory_(std::in_place, api, request.device, request.rank, request.ep_size, slice_bytes_for(request)) {
     if (blocks_per_multiprocessor_ == 0) {
       throw unsupported("max_tokens_per_rank is " + std::to_string(request.layout.dims.max_tokens) + " with " +
                         std::to_string(request.ep_size) + " ranks, too many for the routing tables of one block");
@@ -77,33 +78,40 @@ class cuda_workspace final : public fabric_workspace {
     handle_.layout = request.layout;
     handle_.rank = request.rank;
     handle_.ep_size = request.ep_size;
-    handle_.self = memory_.slice(request.rank);
+    handle_.self = memory_->slice(request.rank);
     handle_.peers = reinterpret_cast<std::byte* const*>(handle_.self + bases_offset(request.layout));
     void* on_device = nullptr;
     check(cudaHostGetDevicePointer(&on_device, mailbox_.get(), 0), "the device's address of the fault record");
     handle_.mailbox = static_cast<layout::fault_mailbox*>(on_device);
   }
 
-  ~cuda_workspace() override { drain(); }
+  ~cuda_workspace() override {
+    drain();
+    try {
+      const device_guard guard(request_.device);
+      memory_.reset();
+    } catch (const error&) {  // the device is gone, and its memory with it
+    }
+  }
 
   [[nodiscard]] std::byte* data() const noexcept override { return handle_.self; }
 
   void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override {
     const device_guard guard(request_.device);
     const auto place = survey_group(backend, api_, request_.device, timeout);
-    int multiprocessors = 0;
-    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, request_.device),
-          "multiprocessors of the device");
-    const int launches_at_once = overlap_ == launch_overlap::programmatic ? 2 : 1;
-    resident_ = resident_blocks(multiprocessors, blocks_per_multiprocessor_, place.ranks_on_device, launches_at_once);
     const auto initialise_slice = [&] {
+      int multiprocessors = 0;
+      check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, request_.device),
+            "multiprocessors of the device");
+      const int launches_at_once = overlap_ == launch_overlap::programmatic ? 2 : 1;
+      resident_ = resident_blocks(multiprocessors, blocks_per_multiprocessor_, place.ranks_on_device, launches_at_once);
       if (resident_ < 1) {
         throw unsupported("device " + std::to_string(request_.device) + " has " +
                           std::to_string(place.ranks_on_device) + " ranks, more than can be resident together");
       }
       initialise();
     };
-    connect_slices(backend, api_, memory_, place.kind, initialise_slice, timeout);
+    connect_slices(backend, api_, *memory_, place.kind, initialise_slice, timeout);
   }
 
   [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref) const override {
@@ -171,7 +179,7 @@ class cuda_workspace final : public fabric_workspace {
     round.warmup_timeout_ns = request_.warmup_timeout_ns;
     fill(request_.layout.offset_of(layout::region::round_state), &round, sizeof(round));
     std::vector<std::byte*> bases;
-    for (int rank = 0; rank < request_.ep_size; ++rank) bases.push_back(memory_.slice(rank));
+    for (int rank = 0; rank < request_.ep_size; ++rank) bases.push_back(memory_->slice(rank));
     fill(bases_offset(request_.layout), bases.data(), bases.size() * sizeof(bases[0]));
     check(cudaStreamSynchronize(stream_.get()), "workspace: filling in");
   }
@@ -198,7 +206,7 @@ class cuda_workspace final : public fabric_workspace {
   int blocks_per_multiprocessor_;
   int resident_ = 1;
   std::shared_ptr<layout::fault_mailbox> mailbox_;
-  symmetric_memory memory_;
+  std::optional<symmetric_memory> memory_;  // until the destructor
   protocol::workspace_handle handle_;
   std::atomic<bool> aborted_{false};
 };

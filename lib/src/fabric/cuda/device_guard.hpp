@@ -9,22 +9,18 @@ namespace switchyard::cuda {
 
 class device_guard {
  public:
-  /// Throws cuda_error when `device` cannot be made current.
+  /// Also binds the device's context to this thread, without which the driver's own calls fail. Throws cuda_error when
+  /// `device` cannot be made current.
   explicit device_guard(int device) {
     check(cudaGetDevice(&before_), "current device");
-    if (before_ == device) return;
     check(cudaSetDevice(device), "making the workspace's device current");
-    changed_ = true;
   }
-  ~device_guard() {
-    if (changed_) (void)cudaSetDevice(before_);
-  }
+  ~device_guard() { (void)cudaSetDevice(before_); }
   device_guard(const device_guard&) = delete;
   device_guard& operator=(const device_guard&) = delete;
 
  private:
   int before_ = 0;
-  bool changed_ = false;
 };
 
 }  // namespace switchyard::cuda

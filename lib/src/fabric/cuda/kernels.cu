@@ -68,8 +68,9 @@ int prepare_kernels(std::uint64_t scratch_bytes, cudaStream_t stream) {
   check(cudaGetDevice(&device), "current device");
   check(cudaDeviceGetAttribute(&allowed, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory of a block");
   if (scratch_bytes + attributes.sharedSizeBytes > static_cast<std::uint64_t>(allowed)) return 0;
-  const auto bytes = static_cast<int>(scratch_bytes);
-  check(cudaFuncSetAttribute(dispatch_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+  // All that there is, so that a workspace that needs less takes nothing away from one that needs more.
+  check(cudaFuncSetAttribute(dispatch_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             allowed - static_cast<int>(attributes.sharedSizeBytes)),
         "shared memory for the dispatch kernel");
   int for_dispatch = 0;
   int for_combine = 0;

@@ -194,4 +194,35 @@ inline void expect_as_on_host(const exchange& shape, int num_devices, int steps,
   });
 }
 
+/// Runs steps back to back, with nothing but the library's kernels on the stream, and compares what comes out in the
+/// end. Ranks run ahead of one another, and launches of one another, as far as they are let.
+inline void expect_outputs_without_a_pause(exchange shape, int num_devices, int steps,
+                                           cuda::launch_overlap overlap = cuda::launch_overlap::none) {
+  shape.zero_copy = false;
+  const auto should_be = run_on_host(shape, steps);
+  cuda_group group(shape, num_devices, steps, overlap);
+  on_every_rank(shape.ep_size, [&](int rank) {
+    group.make_current(rank);
+    for (int step = 0; step < steps; ++step) {
+      group.step(rank, step).upload(make_inputs(shape, rank, step), group.stream(rank));
+    }
+    group.synchronize(rank);
+  });
+  on_every_rank(shape.ep_size, [&](int rank) {
+    group.make_current(rank);
+    for (int step = 0; step < steps; ++step) {
+      group.step(rank, step).dispatch(group.instance(rank), group.stream(rank));
+      group.step(rank, step).combine(group.instance(rank), group.stream(rank));
+    }
+    for (int step = 0; step < steps; ++step) group.step(rank, step).download_output(group.stream(rank));
+    group.synchronize(rank);
+    ASSERT_FALSE(group.instance(rank).status()) << "rank " << rank;
+    for (int step = 0; step < steps; ++step) {
+      const auto& expected = should_be[static_cast<std::size_t>(step)][static_cast<std::size_t>(rank)].output;
+      EXPECT_EQ(difference(group.step(rank, step).output_bytes(), expected, shape.combine_row_bytes()), "equal")
+          << "rank " << rank << " step " << step;
+    }
+  });
+}
+
 }  // namespace switchyard::test

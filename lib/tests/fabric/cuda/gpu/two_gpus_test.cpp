@@ -32,34 +32,13 @@ TEST_F(two_gpus, rows_of_a_model) {
 }
 
 TEST_F(two_gpus, launches_that_overlap_change_nothing) {
-  expect_as_on_host(small_exchange(2), 2, 6, cuda::launch_overlap::programmatic);
+  expect_as_on_host(small_exchange(2), 2, 4, cuda::launch_overlap::programmatic);
+  expect_outputs_without_a_pause(small_exchange(2), 2, 20, cuda::launch_overlap::programmatic);
 }
 
 TEST_F(two_gpus, many_steps_without_a_pause) {
-  constexpr int steps = 40;
-  const auto shape = small_exchange(2);
-  const auto should_be = run_on_host(shape, steps);
-  cuda_group group(shape, 2, steps);
-  on_every_rank(2, [&](int rank) {
-    group.make_current(rank);
-    for (int step = 0; step < steps; ++step) {
-      group.step(rank, step).upload(make_inputs(shape, rank, step), group.stream(rank));
-    }
-    for (int step = 0; step < steps; ++step) {
-      auto& mine = group.step(rank, step);
-      mine.dispatch(group.instance(rank), group.stream(rank));
-      mine.download_views(group.stream(rank));
-      mine.combine(group.instance(rank), group.stream(rank));
-      mine.download_output(group.stream(rank));
-    }
-    group.synchronize(rank);
-    ASSERT_FALSE(group.instance(rank).status()) << "rank " << rank;
-    for (int step = 0; step < steps; ++step) {
-      expect_same(group.step(rank, step).outcome(),
-                  should_be[static_cast<std::size_t>(step)][static_cast<std::size_t>(rank)], shape,
-                  "rank " + std::to_string(rank) + " step " + std::to_string(step));
-    }
-  });
+  expect_outputs_without_a_pause(small_exchange(2), 2, 40);
+  expect_outputs_without_a_pause(small_exchange(6), 2, 20);
 }
 
 TEST_F(two_gpus, an_absent_rank_is_named_and_both_gpus_live_on) {
