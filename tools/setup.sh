@@ -86,6 +86,9 @@ show_log() { # show_log LINES: the end of the last stage's log
   printf -- '---\n'
 }
 
+# Without it ccache takes no source that uses precompiled headers.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
+
 configure() { # configure PRESET [CMAKE_ARGUMENT...]
   local preset=$1 launcher=()
   shift

@@ -41,12 +41,13 @@ void check(int owner, int ep_size, const comm_params& params, std::size_t num_id
 }
 
 factor_list factors_of(int owner, int ep_size, std::int64_t num_experts, std::span<const std::int32_t> topk_ids,
-                       std::span<const float> topk_weights) {
+                       std::span<const float> topk_weights, expert_law law) {
   factor_list factors;
   for (std::size_t k = 0; k < topk_ids.size(); ++k) {
     if (owner_of(topk_ids[k], num_experts, ep_size) != owner) continue;
     const float weight = topk_weights.empty() ? 1.0F : topk_weights[k];
-    factors.values[factors.count++] = weight * expert_scale(topk_ids[k]);
+    const float scale = law == expert_law::identity ? 1.0F : expert_scale(topk_ids[k]);
+    factors.values[factors.count++] = weight * scale;
   }
   return factors;
 }
@@ -123,10 +124,11 @@ float expert_scale(std::int32_t expert) {
 }
 
 void simulated_expert_row(int owner, int ep_size, const comm_params& params, std::span<const std::int32_t> topk_ids,
-                          std::span<const float> topk_weights, const std::byte* hidden_row, std::byte* out) {
+                          std::span<const float> topk_weights, const std::byte* hidden_row, std::byte* out,
+                          expert_law law) {
   check(owner, ep_size, params, topk_ids.size(), topk_weights.size(), hidden_row, out);
   const auto hidden_size = static_cast<std::size_t>(params.hidden_size);
-  const factor_list factors = factors_of(owner, ep_size, params.num_experts, topk_ids, topk_weights);
+  const factor_list factors = factors_of(owner, ep_size, params.num_experts, topk_ids, topk_weights, law);
   if (factors.count == 0) {
     std::memset(out, 0, hidden_size * itemsize(params.dtype));
     return;

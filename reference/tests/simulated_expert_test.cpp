@@ -27,9 +27,10 @@ comm_params params_of(std::int64_t top_k, std::int64_t hidden_size, dtype type) 
 
 template <typename Bits>
 std::vector<Bits> expert_bits(int owner, const comm_params& params, const std::vector<std::int32_t>& ids,
-                              const std::vector<float>& weights, const byte_row& row) {
+                              const std::vector<float>& weights, const byte_row& row,
+                              expert_law law = expert_law::scaled) {
   byte_row out(static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype), std::byte{0xCD});
-  simulated_expert_row(owner, 2, params, ids, weights, row.data(), out.data());
+  simulated_expert_row(owner, 2, params, ids, weights, row.data(), out.data(), law);
   return tests::bits_of<Bits>(out);
 }
 
@@ -63,6 +64,18 @@ TEST(simulated_expert, an_expert_named_in_every_slot_counts_in_every_slot) {
   const byte_row row = tests::row_of<u16>({0x3F80});
   const std::vector<std::int32_t> ids(8, 3);  // eight times 1/8 * 4/64
   EXPECT_EQ(expert_bits<u16>(0, params, ids, std::vector<float>(8, 0.125F), row), (std::vector<u16>{0x3D80}));  // 1/16
+}
+
+TEST(simulated_expert, identity_experts_apply_the_weights_alone) {
+  const comm_params params = params_of(4, 2, dtype::bf16);
+  const byte_row row = tests::row_of<u16>({0x3F80, 0xC000});  // 1, -2
+  const std::vector<std::int32_t> ids{31, 255, -1, 15};       // two on rank 0, one on rank 1
+  const auto identity = expert_law::identity;
+  EXPECT_EQ(expert_bits<u16>(0, params, ids, {}, row, identity), (std::vector<u16>{0x4000, 0xC080}));  // 2, -4
+  EXPECT_EQ(expert_bits<u16>(1, params, ids, {}, row, identity), (std::vector<u16>{0x3F80, 0xC000}));
+  EXPECT_EQ(expert_bits<u16>(0, params, ids, {0.5F, 7.0F, 7.0F, 2.5F}, row, identity),
+            (std::vector<u16>{0x4040, 0xC0C0}));  // 3, -6
+  EXPECT_EQ(expert_bits<u16>(1, params, {31, -1, -1, 15}, {}, row, identity), (std::vector<u16>{0, 0}));
 }
 
 TEST(simulated_expert, a_row_for_nobody_here_is_positive_zero) {

@@ -5,14 +5,14 @@ endif()
 
 find_package(Python3 3.8 COMPONENTS Interpreter)
 if(Python3_FOUND)
-  foreach(check check_includes check_sources ptxas_report)
+  foreach(check check_includes check_sources make_trace ptxas_report)
     add_test(NAME tools.${check}
       COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/tests/test_${check}.py)
     set_tests_properties(tools.${check} PROPERTIES LABELS cpu TIMEOUT 60)
   endforeach()
 else()
-  message(STATUS "switchyard: Python 3 not found; the tests of tools/check_*.py are left out")
+  message(STATUS "switchyard: Python 3 not found; the tests of tools/*.py are left out")
 endif()
 
 set(_program)

@@ -10,6 +10,23 @@ set(SWITCHYARD_TEST_TIMEOUT_FACTOR 1 CACHE STRING "Factor, an integer, for the t
 # All that the tests labelled `sanitize` need: a sanitizer build makes this target and nothing more.
 add_custom_target(sanitize_tests)
 
+# GoogleTest's headers are most of what a test file costs to compile: they are compiled once.
+function(switchyard_share_test_headers target)
+  if(NOT TARGET switchyard_test_headers)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cpp CONTENT "" @ONLY)
+    add_library(switchyard_test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cpp)
+    target_link_libraries(switchyard_test_headers PRIVATE GTest::gtest Threads::Threads switchyard_build_options)
+    target_compile_features(switchyard_test_headers PRIVATE cxx_std_20)
+    # As the programs are compiled that use them, or the compiler takes the headers anew.
+    target_compile_options(switchyard_test_headers PRIVATE $<$<CONFIG:Release>:-O1> -fPIE)
+    set_target_properties(switchyard_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_precompile_headers(switchyard_test_headers PRIVATE <gtest/gtest.h>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM switchyard_test_headers)
+  # ccache looks at preprocessed sources, in which the compiled headers must still be named.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+endfunction()
+
 # switchyard_add_test(NAME target SOURCES a.cpp ... LIBRARIES lib ... [LABELS cpu ...] [TIMEOUT seconds])
 function(switchyard_add_test)
   cmake_parse_arguments(arg "" "NAME;TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
@@ -29,6 +46,7 @@ function(switchyard_add_test)
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main switchyard_build_options)
   # What is tested is built as users get it; the tests themselves are built once and run once.
   target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
+  switchyard_share_test_headers(${arg_NAME})
   set(alone)
   if(labels MATCHES "gpu")
     set(alone RESOURCE_LOCK gpu)  # tests that share a GPU would measure each other's waits

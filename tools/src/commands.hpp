@@ -1,45 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's commands. main.cpp parses the command line; each command is one function of its options.
+// The program's commands. Each has a file that adds its options to the command line and does what it is for; main.cpp
+// only parses and turns exceptions into messages and exit codes. A new command: a file, a line here, a line in
+// main.cpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "switchyard/harness/exit_code.hpp"
-#include "switchyard/harness/suite_selection.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace switchyard::tools {
 
-struct common_options {
-  std::filesystem::path scenarios;  ///< empty: the folder that belongs to this program
-  harness::case_selection selection;
+/// How the program was called.
+struct invocation {
+  std::string program;                 ///< for lines that repeat a case
+  std::vector<std::string> arguments;  ///< without the program, for the records
 };
 
-struct list_options {
-  enum class detail : std::uint8_t { scenarios, cases };
-  common_options common;
-  detail shown = detail::scenarios;
-};
-
-struct run_command_options {
-  common_options common;
-  std::uint64_t seed = 1;
-  std::filesystem::path out = "records";
-  std::size_t arena_bytes = 0;         ///< 0: three quarters of the machine's memory
-  std::string program = "switchyard";  ///< as it was called, for lines that repeat a case
-  std::vector<std::string> arguments;  ///< as given, for the records
+struct command {
+  CLI::App* app = nullptr;                  ///< asked by main.cpp whether it was given
+  std::function<harness::exit_code()> run;  ///< called after parsing
 };
 
 /// Prints suites, scenarios and how many cases each has; or case ids, one per line.
-harness::exit_code list_command(const list_options& options);
+command add_list_command(CLI::App& app);
 
-/// Runs the chosen cases. Everything that can be wrong with the input is found before the first case.
-harness::exit_code run_command(const run_command_options& options);
+/// Runs the chosen cases, or says what running them would take. Everything that can be wrong with the input is found
+/// before the first case.
+command add_run_command(CLI::App& app, const invocation& call);
 
-/// The folder of scenarios that belongs to this program: of its installation, else of its sources.
-std::filesystem::path default_scenarios_folder();
+/// Says what a case is, or what a word in the output means.
+command add_explain_command(CLI::App& app, const invocation& call);
 
 }  // namespace switchyard::tools

@@ -16,7 +16,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_signal(int) {
   stop.store(true, std::memory_order_relaxed);
-  constexpr char text[] = "\nstopping after the current case; once more stops at once\n";
+  constexpr char text[] = "\nstopping: the current case is left; once more ends the program at once\n";
   // A handler may not use streams. Nothing can be done when the write fails.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, sizeof text - 1);
 }

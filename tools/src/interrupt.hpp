@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C and SIGTERM ask a run to stop after its current case; a second one ends the program at once.
+// Ctrl-C and SIGTERM ask a run to leave its current case and to stop; a second one ends the program at once.
 #pragma once
 
 namespace switchyard::tools {

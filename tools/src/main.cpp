@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <new>
+#include <nlohmann/json.hpp>
 
 #include "commands.hpp"
-#include "numbers.hpp"
 #include "switchyard/harness/environment.hpp"
+#include "switchyard/harness/printable.hpp"
+#include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/scenario_error.hpp"
 #include "switchyard/spec/errors.hpp"
 
@@ -27,12 +30,17 @@ std::string version_text() {
   return text;
 }
 
-/// One line, whatever was in the input: a message never looks like two.
-exit_code report(std::string message, exit_code code) {
-  for (char& letter : message) {
-    if (static_cast<unsigned char>(letter) < 0x20U || letter == 0x7F) letter = ' ';
+enum class errors_as { text, json_too };
+
+/// One line on standard error, whatever was in the input: a message never looks like two, nor like another. A program
+/// that reads standard output as JSON learns it there as well.
+exit_code report(std::string message, exit_code code, errors_as form) {
+  message.erase(message.find_last_not_of(" \n") + 1);
+  message = switchyard::harness::printable(message);
+  if (form == errors_as::json_too) {
+    std::cout << switchyard::harness::record_line(switchyard::harness::error_json(message, static_cast<int>(code)))
+              << std::endl;
   }
-  message.erase(message.find_last_not_of(' ') + 1);
   std::cerr << "switchyard: " << message << std::endl;
   return code;
 }
@@ -45,53 +53,17 @@ void hold_standard_descriptors() {
   if (descriptor > STDERR_FILENO) ::close(descriptor);
 }
 
-/// An option that is given must say something: an unset shell variable is not "all".
-void require_text(const CLI::App& command, const std::string& option, const std::string& text) {
-  if (command.count(option) > 0 && text.empty()) throw switchyard::harness::input_error(option + ": must not be empty");
-}
-
-void add_common_options(CLI::App& command, switchyard::tools::common_options& into, std::string& ranks) {
-  command.add_option("suite", into.selection.suites, "Suites: names, or paths of .json files");
-  command.add_option("--filter", into.selection.filter, "Keep cases whose id matches this shell pattern")
-      ->type_name("GLOB");
-  command.add_option("--tag", into.selection.tags, "Keep scenarios with this tag; repeat it to ask for several")
-      ->type_name("TAG")
-      ->allow_extra_args(false);
-  command.add_option("--ranks", ranks, "Run with this many ranks instead of those of the scenario")->type_name("N");
-  command.add_option("--scenarios", into.scenarios, "Folder of scenario files and profiles.json")->type_name("DIR");
-}
-
 exit_code run_program(int argc, char** argv) {
   CLI::App app{"Moves mixture-of-experts tokens between ranks and checks every byte.", "switchyard"};
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 all passed; 1 performance regression; 2 a case failed, crashed, timed out or is missing;\n"
-      "3 something required is absent or nothing passed; 4 inconclusive; 5 usage or input error; 6 internal error.");
-
-  std::string ranks;
-  switchyard::tools::list_options list;
-  auto* list_app = app.add_subcommand("list", "List suites, scenarios and cases");
-  add_common_options(*list_app, list.common, ranks);
-  bool ids_only = false;
-  list_app->add_flag("--cases", ids_only, "Print case ids, one per line");
-
-  switchyard::tools::run_command_options run;
-  auto* run_app = app.add_subcommand("run", "Run cases and write records");
-  add_common_options(*run_app, run.common, ranks);
-  run_app->add_option("--case", run.common.selection.case_id, "Run exactly this case")->type_name("ID");
-  std::string seed = "1";
-  run_app->add_option("--seed", seed, "Seed of everything random")->type_name("S")->capture_default_str();
-  run_app->add_option("--out", run.out, "Folder for records; made when needed")
-      ->type_name("DIR")
-      ->capture_default_str();
-  std::string arena_bytes;
-  run_app
-      ->add_option(
-          "--arena-bytes", arena_bytes,
-          "Most memory that a case may use: bytes, or 8G for 8 * 1024^3; default three quarters of the machine")
-      ->type_name("BYTES");
-
+      "3 something required is absent or nothing passed; 4 inconclusive; 5 usage or input error; 6 internal error.\n"
+      "There is no completion for shells: the parser of options has none, and list --cases feeds one of your own.\n");
+  const switchyard::tools::invocation call{argv[0], {argv + 1, argv + argc}};
+  const std::vector commands{switchyard::tools::add_list_command(app), switchyard::tools::add_run_command(app, call),
+                             switchyard::tools::add_explain_command(app, call)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -102,29 +74,13 @@ exit_code run_program(int argc, char** argv) {
     // The parser would only say that a command is missing.
     const std::string first = argc > 1 ? argv[1] : "";
     const bool unknown_command = !first.empty() && first.front() != '-' && app.get_subcommands().empty();
-    return report(unknown_command ? "unknown command " + first + "; commands are list and run" : error.what(),
-                  exit_code::bad_input);
+    throw switchyard::harness::input_error(
+        unknown_command ? "unknown command " + first + "; commands are list, run and explain" : error.what());
   }
-  const auto& chosen = list_app->parsed() ? *list_app : *run_app;
-  auto& common = list_app->parsed() ? list.common : run.common;
-  require_text(chosen, "--filter", common.selection.filter);
-  require_text(chosen, "--scenarios", common.scenarios.string());
-  if (chosen.count("--ranks") > 0) {
-    common.selection.ranks = switchyard::tools::parse_rank_count("--ranks", ranks);
+  for (const auto& one : commands) {
+    if (one.app->parsed()) return one.run();
   }
-  if (list_app->parsed()) {
-    using detail = switchyard::tools::list_options::detail;
-    list.shown = ids_only ? detail::cases : detail::scenarios;
-    return list_command(list);
-  }
-  run.seed = switchyard::tools::parse_count("--seed", seed);
-  require_text(*run_app, "--case", run.common.selection.case_id.value_or(""));
-  require_text(*run_app, "--out", run.out.string());
-  if (run_app->count("--arena-bytes") > 0)
-    run.arena_bytes = switchyard::tools::parse_bytes("--arena-bytes", arena_bytes);
-  run.program = argv[0];
-  run.arguments.assign(argv + 1, argv + argc);
-  return run_command(run);
+  return exit_code::internal_error;  // require_subcommand(1)
 }
 
 }  // namespace
@@ -134,20 +90,25 @@ int main(int argc, char** argv) {
   hold_standard_descriptors();
   // A reader that goes away must not take the records with it; the lost output is reported at the end.
   std::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): cannot fail for a signal that exists
+  // Nor must a limit on the size of files: a record that does not fit is an error of writing like any other.
+  std::signal(SIGXFSZ, SIG_IGN);  // NOLINT(cert-err33-c)
+  // Before parsing, so that errors of parsing have the right form too.
+  const bool json = std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
+  const auto form = json ? errors_as::json_too : errors_as::text;
   try {
     code = run_program(argc, argv);
   } catch (const switchyard::harness::input_error& error) {
-    code = report(error.what(), exit_code::bad_input);
+    code = report(error.what(), exit_code::bad_input, form);
   } catch (const switchyard::out_of_memory& error) {
-    code = report(error.what(), exit_code::environment);
+    code = report(error.what(), exit_code::environment, form);
   } catch (const std::bad_alloc&) {
-    code = report("out of memory", exit_code::environment);
+    code = report("out of memory", exit_code::environment, form);
   } catch (const std::exception& error) {
-    code = report(std::string("internal error: ") + error.what(), exit_code::internal_error);
+    code = report(std::string("internal error: ") + error.what(), exit_code::internal_error, form);
   }
   std::cout.flush();
   if (!std::cout && code == exit_code::all_passed) {
-    code = report("standard output could not be written", exit_code::environment);
+    code = report("standard output could not be written", exit_code::environment, errors_as::text);
   }
   return static_cast<int>(code);
 }

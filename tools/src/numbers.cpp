@@ -2,6 +2,7 @@
 // Numbers on the command line.
 #include "numbers.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -52,6 +53,18 @@ std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
     throw harness::input_error(option + ": " + text + ": must be a number of bytes below 2^64, such as 1000000 or 8G");
   }
   return *number << shift;
+}
+
+harness::shard parse_shard(const std::string& option, const std::string& text) {
+  constexpr std::uint64_t most = 1'000'000;  // more than cases anyone runs
+  const auto slash = std::min(text.find('/'), text.size());
+  const std::string_view whole = text;
+  const auto index = whole_number(whole.substr(0, slash));
+  const auto count = slash == text.size() ? std::nullopt : whole_number(whole.substr(slash + 1));
+  if (!index || !count || *index < 1 || *index > *count || *count > most) {
+    throw harness::input_error(option + ": " + text + ": must be I/N, two integers with 1 <= I <= N <= 1000000");
+  }
+  return {static_cast<std::size_t>(*index), static_cast<std::size_t>(*count)};
 }
 
 }  // namespace switchyard::tools

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "switchyard/harness/shard.hpp"
+
 namespace switchyard::tools {
 
 /// A decimal number below 2^64. Throws input_error naming `option` and `text`.
@@ -15,5 +17,8 @@ std::int64_t parse_rank_count(const std::string& option, const std::string& text
 
 /// A number as parse_count with an optional unit K, M, G or T (powers of 1024); not 0.
 std::uint64_t parse_bytes(const std::string& option, const std::string& text);
+
+/// A part of a run, I/N with 1 <= I <= N <= 1000000.
+harness::shard parse_shard(const std::string& option, const std::string& text);
 
 }  // namespace switchyard::tools

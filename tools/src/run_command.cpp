@@ -1,74 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
-// switchyard run: runs cases, writes records, prints what happened.
-#include <sys/ioctl.h>
-#include <unistd.h>
+// switchyard run: its options.
+#include <CLI/CLI.hpp>
+#include <memory>
 
-#include <algorithm>
-#include <iostream>
-#include <nlohmann/json.hpp>
-#include <string_view>
-
-#include "commands.hpp"
-#include "interrupt.hpp"
-#include "switchyard/harness/environment.hpp"
-#include "switchyard/harness/record_json.hpp"
-#include "switchyard/harness/record_writer.hpp"
-#include "switchyard/harness/run_case.hpp"
-#include "switchyard/harness/suite_runner.hpp"
+#include "numbers.hpp"
+#include "run_options.hpp"
+#include "switchyard/harness/scenario_error.hpp"
 
 namespace switchyard::tools {
 namespace {
 
-/// What stands for the run in file names: its suites, or the suite of its one case. Only letters that need no quotes.
-std::string file_stem(std::chrono::system_clock::time_point started, const std::vector<harness::case_spec>& cases) {
-  auto stem = harness::utc_text(started);
-  std::erase_if(stem, [](char letter) { return letter == '-' || letter == ':'; });
-  std::vector<std::string> suites;
-  for (const auto& spec : cases) {
-    if (std::find(suites.begin(), suites.end(), spec.suite) == suites.end()) suites.push_back(spec.suite);
-  }
-  constexpr std::size_t named = 3;
-  for (std::size_t i = 0; i < std::min(named, suites.size()); ++i) stem += '-' + suites[i];
-  if (suites.size() > named) stem += "-and-more";
-  return stem;
+/// Options as they are written; read_options() makes numbers of them.
+struct run_texts {
+  std::string seed = "1";
+  std::string arena_bytes;
+  std::string part;
+  bool quiet = false;
+  bool json = false;
+  bool dry = false;
+  bool cases = false;
+  bool fail_fast = false;
+  random_texts random;
+};
+
+void add_choice(CLI::App& command, run_command_options& into, run_texts& texts) {
+  add_common_options(command, into.common);
+  command.add_option("--case", into.common.selection.case_id, "Run exactly this case")->type_name("ID");
+  add_random_options(command, texts.random);
+  command.add_option("--seed", texts.seed, "Seed of everything random")->type_name("S")->capture_default_str();
+  command
+      .add_option("--shard", texts.part,
+                  "Run part I of N: the cases are dealt in turn, so that the parts hold every case once.\n"
+                  "A part that gets none, because N exceeds the number of cases, says so and exits with 0")
+      ->type_name("I/N");
 }
 
-std::string shell_word(const std::string& text) {
-  const auto plain = [](unsigned char letter) {
-    return std::isalnum(letter) != 0 ||
-           std::string_view("@%+=:,./_-").find(static_cast<char>(letter)) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
-  std::string quoted = "'";
-  for (const char letter : text) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return quoted + '\'';
+void add_records(CLI::App& command, run_command_options& into) {
+  command.add_option("--out", into.out, "Folder for records; made when needed")
+      ->type_name("DIR")
+      ->capture_default_str();
+  command
+      .add_option("--resume", into.resume,
+                  "Go on with these records: same cases, seed, shard, build and machine. Recorded cases are\n"
+                  "not run again but count; new lines are appended")
+      ->type_name("RECORDS.jsonl")
+      ->excludes("--out");
+  command
+      .add_option("--must-pass", into.must_pass,
+                  "A list of cases, by name or path: each entry must match a chosen case, and what it matches must\n"
+                  "pass, not be skipped or waived. May be given several times")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
+  command.add_option("--junit", into.junit, "Write the results as JUnit XML as well")->type_name("FILE");
 }
 
-/// The command that repeats a case, up to --case: it must find the same scenario file, and a suite given by its path is
-/// not in the folder.
-std::string repeat_command(const std::string& program, const common_options& options) {
-  const auto& suites = options.selection.suites;
-  const auto is_path = [](const std::string& suite) {
-    return suite.find('/') != std::string::npos || suite.ends_with(".json");
-  };
-  std::string command = shell_word(program) + " run";
-  if (std::any_of(suites.begin(), suites.end(), is_path)) {
-    for (const auto& suite : suites) command += ' ' + shell_word(suite);
-  }
-  if (!options.scenarios.empty()) command += " --scenarios " + shell_word(options.scenarios.string());
-  return command;
+void add_behaviour(CLI::App& command, run_texts& texts) {
+  command
+      .add_option("--arena-bytes", texts.arena_bytes,
+                  "Most memory that a case may use: bytes, or 8G for 8 * 1024^3; default three quarters of the machine")
+      ->type_name("BYTES");
+  command.add_flag("--fail-fast", texts.fail_fast, "End at the first case that fails; the rest counts as missing");
+  command.add_flag("--quiet", texts.quiet, "Print failures and one last line");
+  command
+      .add_flag("--json", texts.json,
+                "Print JSON lines and nothing else: header, cases as they end, summary; errors too")
+      ->excludes("--quiet");
+  command
+      .add_flag("--dry-run", texts.dry,
+                "Run nothing: print how many cases there are, what they move and what memory they need")
+      ->excludes("--resume")
+      ->excludes("--junit");
+  command.add_flag("--cases", texts.cases, "With --dry-run: case by case")->needs("--dry-run");
 }
 
-harness::progress_options progress_for_stdout(const run_command_options& options) {
-  harness::progress_options result;
-  result.seed = options.seed;
-  result.repeat_command = repeat_command(options.program, options.common);
-  if (::isatty(STDOUT_FILENO) != 0) {
-    result.how = harness::progress_options::style::terminal;
-    winsize window{};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) result.columns = window.ws_col;
-  }
-  return result;
+void read_options(const CLI::App& command, const run_texts& texts, run_command_options& into) {
+  read_common_options(command, into.common);
+  into.seed = parse_count("--seed", texts.seed);
+  into.random = read_random_options(command, texts.random);
+  require_text(command, "--case", into.common.selection.case_id.value_or(""));
+  require_text(command, "--out", into.out.string());
+  require_text(command, "--resume", into.resume.string());
+  require_text(command, "--junit", into.junit.string());
+  if (command.count("--shard") > 0) into.part = parse_shard("--shard", texts.part);
+  if (command.count("--arena-bytes") > 0) into.arena_bytes = parse_bytes("--arena-bytes", texts.arena_bytes);
+  if (texts.quiet) into.shown = shown_output::quiet;
+  if (texts.json) into.shown = shown_output::json;
+  if (texts.fail_fast) into.on_failure = harness::after_failure::stop;
+  if (texts.dry) into.dry_run = texts.cases ? dry_run_detail::cases : dry_run_detail::scenarios;
+}
+
+}  // namespace
+
+chosen_cases choose_cases(const run_command_options& options) {
+  auto cases = options.random ? harness::draw_cases(options.seed, options.random->count, options.random->limits)
+                              : harness::select_cases(open_catalog(options.common), options.common.selection);
+  chosen_cases chosen;
+  for (const auto& spec : cases) chosen.all.push_back(spec.id);
+  const auto folder = options.common.scenarios.empty() ? default_scenarios_folder() : options.common.scenarios;
+  for (const auto& list : options.must_pass) chosen.must_pass.push_back(harness::load_must_pass(folder, list));
+  chosen.cases = harness::deal(std::move(cases), options.part.value_or(harness::shard{}));
+  return chosen;
 }
 
 std::size_t arena_limit(const run_command_options& options, const harness::environment& where) {
@@ -77,64 +108,25 @@ std::size_t arena_limit(const run_command_options& options, const harness::envir
   return static_cast<std::size_t>(where.memory_bytes / 4 * quarters);
 }
 
-void print_end(const harness::run_summary& summary, const harness::record_files& files, bool summary_written) {
-  harness::print_table(std::cout, summary);
-  std::cout << "records: " << files.records.string() << '\n';
-  if (summary_written) std::cout << "summary: " << files.summary.string() << '\n';
-  const auto code = summary.code();
-  if (code != harness::exit_code::all_passed) {
-    std::cout << "exit code " << static_cast<int>(code) << ": " << harness::meaning(code) << '\n';
-  }
-  std::cout << std::flush;
+std::string empty_shard_text(const harness::shard& part, std::size_t all_cases) {
+  const auto all = std::to_string(all_cases);
+  return "shard " + std::to_string(part.index) + '/' + std::to_string(part.count) + " is empty: the first " + all +
+         " of the shards hold the " + all + (all_cases == 1 ? " case" : " cases") + " one each; nothing to run";
 }
 
-/// Opens the records and writes their header; a folder that takes no header takes no records either.
-harness::record_writer open_records(harness::record_files& files, const harness::environment& where,
-                                    const harness::run_description& run) {
-  harness::record_writer records(std::move(files.sink));
-  try {
-    records.append(harness::record_line(harness::header_json(where, run)));
-  } catch (const harness::record_error& error) {
-    std::error_code ignored;
-    std::filesystem::remove(files.records, ignored);  // a file without a header is nobody's record
-    throw harness::input_error(files.records.string() + ": " + error.what());
-  }
-  return records;
-}
-
-}  // namespace
-
-harness::exit_code run_command(const run_command_options& options) {
-  const auto started = std::chrono::system_clock::now();
-  const auto& folder = options.common.scenarios;
-  const harness::suite_catalog catalog(folder.empty() ? default_scenarios_folder() : folder);
-  const auto cases = harness::select_cases(catalog, options.common.selection);
-  const auto where = harness::read_environment();
-  const auto bytes = harness::arena_bytes_for(cases, arena_limit(options, where), harness::required_bytes);
-  harness::arena memory(bytes);
-
-  auto files = harness::create_record_files(options.out, file_stem(started, cases));
-  auto records =
-      open_records(files, where, {harness::utc_text(started), options.seed, cases.size(), options.arguments});
-
-  harness::run_options how;
-  how.seed = options.seed;
-  const auto run = [&](const harness::case_spec& spec) { return harness::run_case(spec, memory, how); };
-  harness::progress shown(std::cout, progress_for_stdout(options));
-  install_interrupt_handlers();
-  const auto summary = harness::run_cases(cases, run, records, shown, {options.seed, interrupted});
-
-  bool summary_written = true;
-  try {
-    harness::write_file_atomically(files.summary, to_json(summary, options.seed).dump(2) + '\n');
-  } catch (const harness::record_error& error) {
-    std::cerr << "switchyard: " << error.what() << '\n';
-    summary_written = false;
-  }
-  print_end(summary, files, summary_written);
-  // Missing data never passes.
-  if (!summary_written && summary.code() == harness::exit_code::all_passed) return harness::exit_code::environment;
-  return summary.code();
+command add_run_command(CLI::App& app, const invocation& call) {
+  auto* added = app.add_subcommand("run", "Run cases and write records");
+  const auto options = std::make_shared<run_command_options>();
+  const auto texts = std::make_shared<run_texts>();
+  options->call = call;
+  add_choice(*added, *options, *texts);
+  add_records(*added, *options);
+  add_behaviour(*added, *texts);
+  return {added, [added, options, texts] {
+            read_options(*added, *texts, *options);
+            const auto chosen = choose_cases(*options);
+            return options->dry_run == dry_run_detail::none ? run_chosen(*options, chosen) : dry_run(*options, chosen);
+          }};
 }
 
 }  // namespace switchyard::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the program finds its scenarios when nobody says.
-#include "commands.hpp"
+#include "common_options.hpp"
 
 namespace switchyard::tools {
 

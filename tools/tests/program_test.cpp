@@ -191,7 +191,7 @@ TEST_F(program, a_case_that_fails_says_how_to_repeat_it) {
   EXPECT_NE(records.cases[0]["reason"], "");
 }
 
-TEST_F(program, an_interrupt_ends_the_run_after_the_current_case) {
+TEST_F(program, an_interrupt_ends_the_run) {
   // Each case waits for late ranks for at least a moment; there are enough of them to be caught in the middle.
   write("slow.json",
         suite("slow", R"("ranks": 2, "tokens": 1, "steps": 40, "late_us": 20000, "sweep": {"kind": "product",
@@ -214,6 +214,25 @@ TEST_F(program, an_interrupt_ends_the_run_after_the_current_case) {
   EXPECT_EQ(summary["cases"]["missing"], records.missing_cases);
 }
 
+TEST_F(program, cases_that_must_pass_are_held_to_it) {
+  fs::create_directories(folder_ / "scenarios" / "must_pass");
+  const auto list = [&](const std::string& name, const std::string& cases) {
+    write("must_pass/" + name + ".json",
+          R"({"must_pass": ")" + name + R"(", "description": "d", "cases": [)" + cases + "]}");
+  };
+  list("kept", R"("small/s@ranks=1,*", "small/s@ranks=2,tokens=5,variation=vary")");
+  list("lost", R"("small/s@ranks=1,*", "small/gone*")");
+  EXPECT_EQ(run({"run", "small", "--must-pass", "kept"}).code, 0);
+
+  const auto lost = run({"run", "small", "--must-pass", "kept", "--must-pass", "lost"});
+  EXPECT_EQ(lost.code, 2);
+  EXPECT_NE(lost.out.find("must pass (lost): small/gone*: matches no case of this run"), std::string::npos) << lost.out;
+
+  const auto unknown = run({"run", "small", "--must-pass", "nowhere"});
+  EXPECT_EQ(unknown.code, 5);
+  EXPECT_NE(unknown.err.find("nowhere"), std::string::npos) << unknown.err;
+}
+
 TEST_F(program, lists_suites_and_cases) {
   const auto suites = run({"list"});
   EXPECT_EQ(suites.code, 0);
@@ -228,7 +247,8 @@ TEST_F(program, help_and_version) {
   const auto version = finish(start({"--version"}));
   EXPECT_EQ(version.code, 0);
   EXPECT_EQ(version.out.rfind("switchyard ", 0), 0U) << version.out;
-  for (const auto& command : {std::vector<std::string>{"--help"}, {"run", "--help"}, {"list", "--help"}}) {
+  for (const auto& command :
+       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"list", "--help"}, {"explain", "--help"}}) {
     const auto help = finish(start(command));
     EXPECT_EQ(help.code, 0);
     EXPECT_NE(help.out.find("Usage: switchyard"), std::string::npos) << help.out;
@@ -266,7 +286,7 @@ TEST_F(program, bad_usage_is_one_line_and_exit_code_5_and_no_records) {
       {{"run", "small", "--arena-bytes", "1K"}, "case small/s@"},
       {{"run", "small", "--out", "file"}, "file: records cannot be written there: "},
       {{"run", "small", "--out", "/proc/none"}, "/proc/none: records cannot be written there: "},
-      {{"rnu"}, "unknown command rnu; commands are list and run"},
+      {{"rnu"}, "unknown command rnu; commands are list, run and explain"},
   };
   for (const auto& [arguments, message] : usages) {
     const auto result = run(arguments);

@@ -7,13 +7,26 @@ namespace switchyard::harness {
 exit_code exit_code_of(const run_outcome& outcome) noexcept {
   const auto any = [&outcome](case_status status) { return outcome.count(status) != 0; };
   const bool failed = any(case_status::fail) || any(case_status::crash) || any(case_status::timeout) ||
-                      any(case_status::device_lost) || any(case_status::missing);
+                      any(case_status::device_lost) || any(case_status::missing) || outcome.shortfalls != 0;
   if (outcome.internal_error) return exit_code::internal_error;
   if (failed) return exit_code::failed;
-  if (outcome.environment_lacking || !any(case_status::pass)) return exit_code::environment;
+  if (outcome.environment_lacking || (!any(case_status::pass) && !outcome.empty_shard)) return exit_code::environment;
   if (outcome.regressed) return exit_code::regressed;
   if (outcome.inconclusive) return exit_code::inconclusive;
   return exit_code::all_passed;
+}
+
+std::string_view to_string(exit_code code) noexcept {
+  switch (code) {
+    case exit_code::all_passed: return "all_passed";
+    case exit_code::regressed: return "regressed";
+    case exit_code::failed: return "failed";
+    case exit_code::environment: return "environment";
+    case exit_code::inconclusive: return "inconclusive";
+    case exit_code::bad_input: return "bad_input";
+    case exit_code::internal_error: return "internal_error";
+  }
+  return "unknown";
 }
 
 std::string_view meaning(exit_code code) noexcept {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "switchyard/harness/printable.hpp"
+
 namespace switchyard::harness {
 namespace {
 
@@ -22,6 +24,7 @@ std::string short_time(std::int64_t seconds) {
 void progress::begin(std::size_t total_cases) {
   total_ = total_cases;
   done_ = 0;
+  done_before_ = 0;
   failures_ = 0;
   next_plain_line_ = 1;
   started_ = std::chrono::steady_clock::now();
@@ -35,9 +38,10 @@ std::string progress::done_text() const {
 
 /// The rest at the pace so far. Cases differ in size, so this is a guess; it is good enough to decide about a coffee.
 std::string progress::remaining_text() const {
-  if (done_ == 0 || done_ == total_) return {};
+  const auto done_now = done_ - done_before_;
+  if (done_now == 0 || done_ == total_) return {};
   const auto elapsed = std::chrono::steady_clock::now() - started_;
-  const auto rest = elapsed * static_cast<std::int64_t>(total_ - done_) / static_cast<std::int64_t>(done_);
+  const auto rest = elapsed * static_cast<std::int64_t>(total_ - done_) / static_cast<std::int64_t>(done_now);
   return ", about " + short_time(std::chrono::duration_cast<std::chrono::seconds>(rest).count() + 1) + " left";
 }
 
@@ -57,8 +61,9 @@ void progress::clear_line() {
 
 void progress::case_started(const case_spec& spec) { show(spec.id); }
 
-void progress::case_ended(const case_spec& spec, const case_result& result) {
+void progress::case_ended(const case_spec& spec, const case_result& result, const case_record& record) {
   ++done_;
+  if (record.from == case_record::origin::earlier_run) ++done_before_;
   if (result.status != case_status::pass) {
     if (is_bad(result.status)) ++failures_;
     clear_line();
@@ -73,13 +78,13 @@ void progress::case_ended(const case_spec& spec, const case_result& result) {
 
 void progress::print_failure(const case_spec& spec, const case_result& result) {
   out_ << to_string(result.status) << ' ' << spec.id;
-  if (!result.reason.empty()) out_ << ": " << result.reason;
+  if (!result.reason.empty()) out_ << ": " << printable(result.reason);
   out_ << '\n';
-  for (const auto& found : result.findings) out_ << "  " << describe(found) << '\n';
+  for (const auto& found : result.findings) out_ << "  " << printable(describe(found)) << '\n';
   if (result.total_findings > result.findings.size()) {
     out_ << "  and " << result.total_findings - result.findings.size() << " findings more\n";
   }
-  for (const auto& fault : result.faults) out_ << "  rank " << fault.rank << ": " << fault.message << '\n';
+  for (const auto& fault : result.faults) out_ << "  rank " << fault.rank << ": " << printable(fault.message) << '\n';
   if (is_bad(result.status)) {
     out_ << "  repeat: " << options_.repeat_command << " --case " << spec.id << " --seed " << options_.seed << '\n';
   }
@@ -88,7 +93,7 @@ void progress::print_failure(const case_spec& spec, const case_result& result) {
 
 void progress::note(const std::string& line) {
   clear_line();
-  out_ << line << std::endl;
+  out_ << printable(line) << std::endl;
 }
 
 void progress::end() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files that a run writes.
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,6 +40,9 @@ class file_sink final : public record_sink {
   refuse({folder.string(), ""}, "", "records cannot be written there: " + why);
 }
 
+/// Of two runs that go on with the same records one would repeat the other's cases. Held as long as the file is open.
+bool lock(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0; }
+
 }  // namespace
 
 record_files create_record_files(const std::filesystem::path& folder, const std::string& stem) {
@@ -55,12 +59,29 @@ record_files create_record_files(const std::filesystem::path& folder, const std:
     // new end.
     const int descriptor = ::open(files.records.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
     if (descriptor >= 0) {
+      static_cast<void>(lock(descriptor));  // a file system without locks still takes records
       files.sink = std::make_unique<file_sink>(descriptor);
       return files;
     }
     if (errno != EEXIST) refuse_folder(folder, std::strerror(errno));
   }
   refuse_folder(folder, "no free file name " + stem + "-N.jsonl");
+}
+
+record_files open_record_files(const std::filesystem::path& records) {
+  const input_place place{records.string(), ""};
+  constexpr std::string_view ending = ".jsonl";
+  auto stem = records.filename().string();
+  if (!stem.ends_with(ending)) refuse(place, "", "must be the .jsonl file of a run");
+  stem.resize(stem.size() - ending.size());
+  record_files files;
+  files.records = records;
+  files.summary = records.parent_path() / (stem + ".summary.json");
+  const int descriptor = ::open(records.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor < 0) refuse(place, "", std::string("cannot be opened for writing: ") + std::strerror(errno));
+  files.sink = std::make_unique<file_sink>(descriptor);
+  if (!lock(descriptor) && errno == EWOULDBLOCK) refuse(place, "", "another run is writing these records");
+  return files;
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {

@@ -7,6 +7,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "switchyard/harness/digest.hpp"
+
 namespace switchyard::harness {
 namespace {
 
@@ -18,6 +20,8 @@ std::string hex(std::uint64_t bits) {
   return text.data();
 }
 
+json text_or_null(const std::string& text) { return text.empty() ? json() : json(text); }
+
 json ranks_in(const rank_set& set) {
   json ranks = json::array();
   for (int rank = 0; rank < max_ep_size; ++rank) {
@@ -26,36 +30,13 @@ json ranks_in(const rank_set& set) {
   return ranks;
 }
 
-/// Everything that a case is made of, defaults included, so that a record stands without its scenario file.
-json spec_json(const case_spec& spec) {
+json selection_json(const case_selection& selection) {
   json out;
-  const auto& params = spec.params;
-  out["ranks"] = spec.ep_size;
-  out["num_experts"] = params.num_experts;
-  out["top_k"] = params.top_k;
-  out["hidden_size"] = params.hidden_size;
-  out["dtype"] = to_string(params.dtype);
-  out["dispatch_format"] = params.dispatch_format ? json(to_string(*params.dispatch_format)) : json();
-  out["tokens"] = spec.num_tokens;
-  out["runtime_max_tokens"] = spec.runtime_max_tokens ? json(*spec.runtime_max_tokens) : json();
-  out["max_tokens_per_rank"] = params.max_tokens_per_rank;
-  out["topk_weights"] = spec.topk_weights;
-  out["extra_bytes"] = spec.extra_bytes;
-  out["routing"] = to_string(spec.routing);
-  out["invalid_percent"] = spec.invalid_percent;
-  out["variation"] = to_string(spec.variation);
-  out["steps"] = spec.steps;
-  out["blocks"] = spec.blocks;
-  out["workers"] = spec.workers;
-  out["first_epoch"] = spec.first_epoch;
-  out["timeout_ms"] = spec.timeout.count();
-  out["late_us"] = spec.late.at_most.count();
-  out["absent"] = json();
-  if (spec.absent) {
-    out["absent"] = {
-        {"rank", spec.absent->rank}, {"step", spec.absent->step}, {"phase", to_string(spec.absent->phase)}};
-  }
-  out["expected_fault"] = to_string(spec.expected_fault);
+  out["suites"] = selection.suites;
+  out["case"] = selection.case_id ? json(*selection.case_id) : json();
+  out["filter"] = text_or_null(selection.filter);
+  out["tags"] = selection.tags;
+  out["ranks"] = selection.ranks ? json(*selection.ranks) : json();
   return out;
 }
 
@@ -76,31 +57,33 @@ json finding_json(const finding& found) {
   return out;
 }
 
-/// The part of a fault that the case decides.
+/// The part of a fault that the case decides when the fault is due.
 json fault_json(const rank_fault& fault) {
   const auto& record = fault.record;
   json out;
   out["rank"] = fault.rank;
   out["code"] = to_string(record.code);
-  out["phase"] = to_string(record.phase);
-  out["epoch"] = record.epoch;
-  out["suspect"] = record.rank;
   out["field"] = to_string(record.field);
-  out["expected"] = hex(record.expected);
-  out["actual"] = hex(record.actual);
-  out["timeout_ns"] = record.timeout_ns;
   return out;
 }
 
-/// The part that timing decides: who was first to see it, what was missing at that moment, and for how long.
+/// The part that timing decides: who was first to see it, what was missing at that moment, and for how long. A rank
+/// that learns of a mismatch by notice may be a phase further, has no values of its own, and blames whom it is told to.
 json fault_time_json(const rank_fault& fault) {
   const auto& record = fault.record;
   json out;
   out["rank"] = fault.rank;
+  out["phase"] = to_string(record.phase);
+  out["epoch"] = record.epoch;
+  out["suspect"] = record.rank;
+  out["expected"] = hex(record.expected);
+  out["actual"] = hex(record.actual);
   out["from_notice"] = record.from_notice != 0;
   out["origin"] = record.origin;
+  out["awaited"] = to_string(record.awaited);
   out["missing"] = ranks_in(record.missing);
   out["waited_ns"] = record.waited_ns;
+  out["timeout_ns"] = record.timeout_ns;
   out["message"] = fault.message;
   return out;
 }
@@ -119,6 +102,55 @@ json time_json(const case_result& result, std::chrono::nanoseconds elapsed) {
 
 }  // namespace
 
+// So that a record stands without its scenario file.
+json spec_json(const case_spec& spec) {
+  json out;
+  const auto& params = spec.params;
+  out["ranks"] = spec.ep_size;
+  out["num_experts"] = params.num_experts;
+  out["top_k"] = params.top_k;
+  out["hidden_size"] = params.hidden_size;
+  out["dtype"] = to_string(params.dtype);
+  out["dispatch_format"] = params.dispatch_format ? json(to_string(*params.dispatch_format)) : json();
+  out["tokens"] = spec.num_tokens;
+  out["token_counts"] = spec.token_counts ? json(spec.token_counts->text()) : json();
+  out["padding_rows"] = spec.padding_rows.text();
+  out["empty_ranks"] = spec.empty_ranks;
+  out["runtime_max_tokens_from"] = to_string(spec.runtime_max_tokens_from);
+  out["runtime_max_tokens"] = spec.runtime_max_tokens ? json(*spec.runtime_max_tokens) : json();
+  out["max_tokens_per_rank"] = params.max_tokens_per_rank;
+  out["topk_weights"] = spec.topk_weights;
+  out["extra_bytes"] = spec.extra_bytes;
+  out["routing"] = to_string(spec.routing);
+  out["trace"] = spec.trace ? json(spec.trace->about().name) : json();
+  out["zipf_exponent_percent"] = spec.law.zipf_exponent_percent;
+  out["hot_percent"] = spec.law.hot_percent;
+  out["hot_rank"] = spec.law.hot_rank;
+  out["hot_expert"] = spec.law.hot_expert;
+  out["expert_groups"] = spec.law.expert_groups;
+  out["groups_per_token"] = spec.law.groups_per_token;
+  out["duplicate_percent"] = spec.duplicate_percent;
+  out["invalid_percent"] = spec.invalid_percent;
+  out["values"] = to_string(spec.values);
+  out["experts"] = to_string(spec.experts);
+  out["variation"] = to_string(spec.variation);
+  out["steps"] = spec.steps;
+  out["blocks"] = spec.blocks;
+  out["workers"] = spec.workers;
+  out["first_epoch"] = spec.first_epoch;
+  out["timeout_ms"] = spec.timeout.count();
+  out["warmup_timeout_ms"] = spec.warmup_timeout.count() == 0 ? json() : json(spec.warmup_timeout.count());
+  out["late_us"] = spec.late.at_most.count();
+  out["late_rank"] = spec.late.rank ? json(*spec.late.rank) : json();
+  out["absent"] = json();
+  if (spec.absent) {
+    out["absent"] = {
+        {"rank", spec.absent->rank}, {"step", spec.absent->step}, {"phase", to_string(spec.absent->phase)}};
+  }
+  out["expected_fault"] = to_string(spec.expected_fault);
+  return out;
+}
+
 json header_json(const environment& where, const run_description& run) {
   json out;
   out["record"] = "header";
@@ -131,6 +163,9 @@ json header_json(const environment& where, const run_description& run) {
   description["fabric"] = "host";
   description["times"] = "host fabric, not NVLink";
   description["arguments"] = run.arguments;
+  description["selection"] = selection_json(run.selection);
+  description["shard"] = run.part ? json{{"index", run.part->index}, {"count", run.part->count}} : json();
+  description["cases_digest"] = hex(run.cases_digest);
   out["run"] = std::move(description);
   return out;
 }
@@ -142,8 +177,9 @@ json case_json(const case_spec& spec, const case_result& result, std::uint64_t s
   out["suite"] = spec.suite;
   out["scenario"] = spec.name;
   out["tags"] = spec.tags;
-  out["profile"] = spec.profile.empty() ? json() : json(spec.profile);
+  out["profile"] = text_or_null(spec.profile);
   out["seed"] = seed;
+  out["inputs_digest"] = hex(inputs_digest(spec, seed));
   out["status"] = to_string(result.status);
   out["reason"] = result.reason;
   out["spec"] = spec_json(spec);
@@ -157,6 +193,15 @@ json case_json(const case_spec& spec, const case_result& result, std::uint64_t s
   auto& faults = out["faults"] = json::array();
   for (const auto& fault : result.faults) faults.push_back(fault_json(fault));
   out["time"] = time_json(result, elapsed);
+  return out;
+}
+
+json error_json(const std::string& message, std::optional<int> code) {
+  json out;
+  out["record"] = "error";
+  out["schema"] = record_schema;
+  out["message"] = message;
+  out["exit_code"] = code ? json(*code) : json();
   return out;
 }
 

@@ -34,6 +34,7 @@ void require_case(const json_at& at) {
 run_records parse_records(std::string_view text, const std::string& file) {
   run_records result;
   std::size_t line_number = 0;
+  const auto all_bytes = text.size();
   while (!text.empty()) {
     const auto newline = text.find('\n');
     if (newline == std::string_view::npos) {
@@ -44,6 +45,7 @@ run_records parse_records(std::string_view text, const std::string& file) {
     ++line_number;
     const auto name = file + ": record " + std::to_string(line_number);
     auto record = parse_json_text(text.substr(0, newline), name);
+    result.lines.emplace_back(text.substr(0, newline));
     const json_at at{record, {name, ""}};
     if (line_number == 1) {
       require_header(at);
@@ -53,6 +55,7 @@ run_records parse_records(std::string_view text, const std::string& file) {
       result.cases.push_back(std::move(record));
     }
     text.remove_prefix(newline + 1);
+    result.whole_bytes = all_bytes - text.size();
   }
   if (line_number == 0) refuse({file, ""}, "", "no records: not one whole line");
   const auto due = result.header["run"]["cases"].get<std::size_t>();
@@ -61,7 +64,7 @@ run_records parse_records(std::string_view text, const std::string& file) {
 }
 
 run_records read_records_file(const std::filesystem::path& path) {
-  return parse_records(read_text_file(path), path.string());
+  return parse_records(read_text_file(path, max_records_bytes), path.string());
 }
 
 }  // namespace switchyard::harness

@@ -22,6 +22,19 @@ nlohmann::ordered_json counts_json(const run_outcome& outcome) {
   return out;
 }
 
+nlohmann::ordered_json judged_json(const judged_list& judged) {
+  nlohmann::ordered_json out;
+  out["list"] = judged.list.name;
+  out["entries"] = judged.list.entries.size();
+  auto& shortfalls = out["shortfalls"] = nlohmann::ordered_json::array();
+  for (const auto& one : judged.shortfalls) {
+    shortfalls.push_back({{"entry", one.entry},
+                          {"id", one.case_id.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(one.case_id)},
+                          {"status", to_string(one.status)}});
+  }
+  return out;
+}
+
 nlohmann::ordered_json optional_json(const std::optional<std::int64_t>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
@@ -57,6 +70,11 @@ void run_summary::add(const case_spec& spec, const case_result& result) {
   }
 }
 
+void run_summary::add_must_pass(const must_pass_list& list, std::vector<must_pass_shortfall> shortfalls) {
+  outcome_.shortfalls += shortfalls.size();
+  must_pass_.push_back({list, std::move(shortfalls)});
+}
+
 void run_summary::add_missing(const case_spec& spec) { count(spec, case_status::missing); }
 
 nlohmann::ordered_json to_json(const run_summary& summary, std::uint64_t seed) {
@@ -65,7 +83,8 @@ nlohmann::ordered_json to_json(const run_summary& summary, std::uint64_t seed) {
   out["schema"] = record_schema;
   out["seed"] = seed;
   out["exit_code"] = static_cast<int>(summary.code());
-  out["meaning"] = meaning(summary.code());
+  const bool nothing_due = summary.outcome().empty_shard && summary.code() == exit_code::all_passed;
+  out["meaning"] = nothing_due ? "no case was dealt to this shard" : meaning(summary.code());
   out["cases"] = counts_json(summary.outcome());
   auto& rows = out["scenarios"] = nlohmann::ordered_json::array();
   auto& times = out["time"]["scenarios"] = nlohmann::ordered_json::array();
@@ -83,6 +102,8 @@ nlohmann::ordered_json to_json(const run_summary& summary, std::uint64_t seed) {
   out["time"]["times"] = "host fabric, not NVLink";
   auto& others = out["not_passed"] = nlohmann::ordered_json::array();
   for (const auto& [id, status] : summary.not_passed()) others.push_back({{"id", id}, {"status", to_string(status)}});
+  auto& lists = out["must_pass"] = nlohmann::ordered_json::array();
+  for (const auto& judged : summary.must_pass()) lists.push_back(judged_json(judged));
   return out;
 }
 

@@ -2,6 +2,7 @@
 // From what the ranks left behind to the result of the case.
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <tuple>
 
 #include "case_state.hpp"
@@ -29,10 +30,44 @@ bool names_exactly(const fault_record& record, int rank) {
   return record.rank == rank ? none_missing || only_missing : record.rank < 0 && only_missing;
 }
 
-std::string fault_problem(const case_spec& spec, const fault_record& record, int steps_ended) {
+// The first step in which ranks pass different T; nothing when there is none.
+std::optional<step_plan> first_disagreement(const case_state& state, int& step) {
+  for (step = 0; step < state.spec.steps; ++step) {
+    auto plan = make_step_plan(state.spec, state.options.seed, step);
+    if (plan.ranks_disagree()) return plan;
+  }
+  return std::nullopt;
+}
+
+// Every rank must record that T differs; who saw it for itself, with its own T and that of the rank it names.
+std::string mismatch_problem(const case_state& state, int rank, const fault_record& record, int steps_ended) {
+  int step = 0;
+  const auto plan = first_disagreement(state, step);
+  if (!plan) return "no step in which ranks disagree on T";
+  // Ranks run ahead by up to one phase, so a notice may find its reader still in the combine before.
+  const bool a_phase_behind = record.from_notice != 0 && record.phase == phase::combine && steps_ended == step - 1;
+  if (!a_phase_behind && (record.phase != phase::dispatch || steps_ended != step)) {
+    return "the fault was due in dispatch of step " + std::to_string(step);
+  }
+  if (record.field != step_field::runtime_max_tokens_per_rank) return "the field must be runtime_max_tokens_per_rank";
+  if (record.from_notice != 0) return {};
+  const auto own = static_cast<std::uint64_t>(plan->tokens_per_rank_of(rank));
+  if (record.expected != own) return "it must expect this rank's own T, " + std::to_string(own);
+  const bool names_a_peer = record.rank >= 0 && record.rank < state.spec.ep_size && record.rank != rank;
+  if (!names_a_peer || record.actual != static_cast<std::uint64_t>(plan->tokens_per_rank_of(record.rank))) {
+    return "it must name a peer and that peer's T";
+  }
+  return {};
+}
+
+std::string fault_problem(const case_state& state, int rank, const fault_record& record, int steps_ended) {
+  const auto& spec = state.spec;
   if (spec.expected_fault == fault_code::none) return "a fault where none was due";
   if (record.code != spec.expected_fault) {
     return "the fault due was " + std::string(to_string(spec.expected_fault));
+  }
+  if (spec.runtime_max_tokens_from == runtime_max_rule::own_tokens) {
+    return mismatch_problem(state, rank, record, steps_ended);
   }
   if (!spec.absent) return {};
   if (record.phase != spec.absent->phase) {
@@ -59,7 +94,7 @@ void judge_faults(const case_state& state, finding_log& log) {
                   .buffer = "status",
                   .expected = static_cast<std::uint64_t>(spec.expected_fault)};
     if (outcome.fault) {
-      const std::string problem = fault_problem(spec, *outcome.fault, outcome.steps_ended);
+      const std::string problem = fault_problem(state, rank, *outcome.fault, outcome.steps_ended);
       if (problem.empty()) continue;
       found.step = outcome.steps_ended;
       found.actual = static_cast<std::uint64_t>(outcome.fault->code);

@@ -58,7 +58,8 @@ std::size_t required_bytes(const case_spec& spec) {
   const std::size_t of_rank = (workspace + page - 1) / page * page + page  // and a page lost to its alignment
                               + fenced_buffer::footprint(output_bytes(spec)) +
                               fenced_buffer::footprint(expert_output_bytes(spec));
-  const std::size_t total = static_cast<std::size_t>(spec.ep_size) * of_rank + step_ring::footprint(spec);
+  const std::size_t trace = spec.trace ? spec.trace->bytes() : 0;
+  const std::size_t total = static_cast<std::size_t>(spec.ep_size) * of_rank + step_ring::footprint(spec) + trace;
   return (total + page - 1) / page * page;
 }
 
@@ -75,6 +76,22 @@ std::optional<std::string> problem_of(const case_spec& spec) {
   if (stride < std::max<std::int64_t>(1, spec.num_tokens) || stride > largest) {
     return must("runtime_max_tokens", stride,
                 "max(1, num_tokens) .. max_tokens_per_rank, which is " + std::to_string(largest));
+  }
+  if (spec.token_counts && (!spec.token_counts->fits(spec.ep_size) || spec.variation == step_variation::vary)) {
+    return "case: token_counts must have one count a step or one for each rank, and variation must be fixed";
+  }
+  if (spec.token_counts && spec.token_counts->largest() != spec.num_tokens) {
+    return must("num_tokens", spec.num_tokens, "the largest count, " + std::to_string(spec.token_counts->largest()));
+  }
+  if ((spec.routing == routing_law::trace) != (spec.trace != nullptr)) {
+    return "case: routing trace and a trace must come together";
+  }
+  if (spec.trace && (spec.trace->about().top_k != spec.params.top_k || spec.trace->about().ranks > spec.ep_size ||
+                     spec.trace->largest_num_tokens() != spec.num_tokens)) {
+    return "case: top_k, ranks and num_tokens must be those of the trace";
+  }
+  if (!spec.padding_rows.fits(spec.ep_size)) {
+    return "case: padding_rows must have one count a step or one for each rank";
   }
   if (spec.invalid_percent < 0 || spec.invalid_percent > 100) {
     return must("invalid_percent", spec.invalid_percent, "0 .. 100");

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <numeric>
-#include <utility>
+#include <span>
 
+#include "routing_laws.hpp"
 #include "switchyard/harness/generator_random.hpp"
 
 namespace switchyard::harness {
@@ -57,12 +57,38 @@ void plant_negative_zero(dtype type, std::uint64_t index, std::byte* row) {
   }
 }
 
-std::vector<std::int32_t> shuffled_experts(std::int64_t num_experts, std::uint64_t key) {
-  std::vector<std::int32_t> experts(static_cast<std::size_t>(num_experts));
-  std::iota(experts.begin(), experts.end(), 0);
-  counter_random random(key);
-  for (std::size_t left = experts.size(); left > 1; --left) std::swap(experts[left - 1], experts[random.below(left)]);
-  return experts;
+/// Makes a NaN of every element of random bits: all exponent bits set, signs and fractions as they are, but for the
+/// fraction of an infinity, whose bits are all set instead.
+template <typename Bits>
+void make_nans(Bits exponent, Bits fraction, std::byte* row, std::size_t bytes) {
+  for (std::size_t at = 0; at + sizeof(Bits) <= bytes; at += sizeof(Bits)) {
+    Bits bits = 0;
+    std::memcpy(&bits, row + at, sizeof bits);
+    bits = static_cast<Bits>(bits | ((bits & fraction) == 0 ? exponent | fraction : exponent));
+    std::memcpy(row + at, &bits, sizeof bits);
+  }
+}
+
+void make_nans(dtype type, std::byte* row, std::size_t bytes) {
+  switch (type) {
+    case dtype::bf16: return make_nans<std::uint16_t>(0x7F80, 0x007F, row, bytes);
+    case dtype::fp16: return make_nans<std::uint16_t>(0x7C00, 0x03FF, row, bytes);
+    case dtype::fp32: return make_nans<std::uint32_t>(0x7F800000, 0x007FFFFF, row, bytes);
+  }
+}
+
+/// Every element is 1; every byte of an opaque format is 0x40, which the simulated experts read as 1/2.
+void fill_ones(const comm_params& params, std::byte* row, std::size_t bytes) {
+  std::uint64_t word = 0x4040404040404040ULL;
+  if (rows_are_elements(params)) {
+    switch (params.dtype) {
+      case dtype::bf16: word = 0x3F803F803F803F80ULL; break;
+      case dtype::fp16: word = 0x3C003C003C003C00ULL; break;
+      case dtype::fp32: word = 0x3F8000003F800000ULL; break;
+    }
+  }
+  for (std::size_t at = 0; at < bytes; at += sizeof word)
+    std::memcpy(row + at, &word, std::min(bytes - at, sizeof word));
 }
 
 }  // namespace
@@ -97,20 +123,19 @@ bool rows_are_elements(const comm_params& params) noexcept {
 }
 
 step_generator::step_generator(const case_spec& spec, std::uint64_t seed, int step)
-    : params_(spec.params), routing_(spec.routing), seed_(seed), step_(step), plan_(make_step_plan(spec, seed, step)) {
+    : params_(spec.params),
+      values_(spec.values),
+      duplicate_percent_(spec.duplicate_percent),
+      trace_(spec.trace),
+      seed_(seed),
+      step_(step),
+      plan_(make_step_plan(spec, seed, step)),
+      experts_(std::make_shared<const expert_drawer>(spec, seed, step, plan_.num_tokens)) {
   for (const auto kind : all_payloads) {
     row_bytes_[static_cast<std::size_t>(kind)] = payload_row_bytes(spec, kind);
   }
   if (!plan_.topk_weights) row_bytes_[static_cast<std::size_t>(payload_kind::topk_weights)] = 0;
   if (!plan_.extra) row_bytes_[static_cast<std::size_t>(payload_kind::extra)] = 0;
-  std::uint64_t before = 0;
-  for (const std::int64_t count : plan_.num_tokens) {
-    tokens_before_rank_.push_back(before);
-    before += static_cast<std::uint64_t>(count);
-  }
-  if (routing_ == routing_law::balanced) {
-    permutation_ = shuffled_experts(params_.num_experts, row_key(random_use::permutation, 0, 0));
-  }
 }
 
 std::uint64_t step_generator::row_key(random_use use, int rank, std::int64_t token) const noexcept {
@@ -133,7 +158,12 @@ void step_generator::fill_hidden_row(int rank, std::int64_t token, std::byte* ou
   const std::size_t bytes = row_bytes(payload_kind::hidden_states);
   const std::uint64_t key = row_key(random_use::hidden_states, rank, token);
   counter_random mode(row_key(random_use::row_mode, rank, token));
-  const bool special = mode.chance(1, special_row_period);
+  if (values_ == hidden_values::ones) return fill_ones(params_, out, bytes);
+  if (values_ == hidden_values::nan_rows && token % 4 == 3) {
+    fill_words(key, {}, out, bytes);
+    return make_nans(params_.dtype, out, bytes);
+  }
+  const bool special = mode.chance(1, special_row_period) || values_ == hidden_values::bits;
   if (special || !rows_are_elements(params_)) return fill_words(key, {}, out, bytes);
   fill_words(key, law_of(params_.dtype), out, bytes);
   const std::size_t elements = bytes / itemsize(params_.dtype);
@@ -144,19 +174,16 @@ void step_generator::fill_id_row(int rank, std::int64_t token, std::byte* out) c
   const auto top_k = static_cast<std::size_t>(params_.top_k);
   const auto num_experts = static_cast<std::uint64_t>(params_.num_experts);
   std::array<std::int32_t, max_top_k> ids{};
-  if (routing_ == routing_law::balanced) {
-    // Successive slots of the group walk the permutation round and round: any top_k neighbours are distinct.
-    const std::uint64_t first =
-        (tokens_before_rank_[static_cast<std::size_t>(rank)] + static_cast<std::uint64_t>(token)) * top_k;
-    for (std::size_t k = 0; k < top_k; ++k) ids[k] = permutation_[(first + k) % num_experts];
-  } else {
-    counter_random random(row_key(random_use::topk_ids, rank, token));
-    for (std::size_t k = 0; k < top_k; ++k) {
-      const auto drawn_end = ids.begin() + static_cast<std::ptrdiff_t>(k);
-      do {  // drawing again keeps every ordered subset equally likely
-        ids[k] = static_cast<std::int32_t>(random.below(num_experts));
-      } while (std::find(ids.begin(), drawn_end, ids[k]) != drawn_end);
-    }
+  const auto row = std::span(ids).first(top_k);
+  const auto of_rank = static_cast<std::size_t>(rank);
+  if (token >= plan_.num_tokens[of_rank] - plan_.padding_rows[of_rank]) {
+    std::ranges::fill(row, params_.invalid_expert_id);
+    std::memcpy(out, ids.data(), 4 * top_k);
+    return;
+  }
+  experts_->fill(rank, token, counter_random(row_key(random_use::topk_ids, rank, token)), row);
+  if (duplicate_percent_ > 0) {
+    repeat_slots(duplicate_percent_, counter_random(row_key(random_use::duplicates, rank, token)), row);
   }
   if (plan_.invalid_percent > 0) {
     counter_random random(row_key(random_use::invalid_ids, rank, token));
@@ -171,6 +198,11 @@ void step_generator::fill_id_row(int rank, std::int64_t token, std::byte* out) c
 }
 
 void step_generator::fill_weight_row(int rank, std::int64_t token, std::byte* out) const {
+  if (trace_ != nullptr && trace_->has_weights()) {
+    const auto weights = trace_->topk_weights(step_, rank, token);
+    std::memcpy(out, weights.data(), weights.size_bytes());
+    return;
+  }
   counter_random random(row_key(random_use::topk_weights, rank, token));
   for (std::size_t k = 0; k < static_cast<std::size_t>(params_.top_k); ++k) {
     const float weight = static_cast<float>(1 + (random.next() & 0xFFFF)) / 32768.0F;

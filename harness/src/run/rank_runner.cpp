@@ -97,7 +97,7 @@ bool rank_runner::enqueue_step(int step) {
 
   enqueue_delay(step, phase::dispatch);
   enqueue_start(step, phase::dispatch);
-  const auto views = exchange_->dispatch(inputs->arguments(rank_), {plan.tokens_per_rank}, *stream_);
+  const auto views = exchange_->dispatch(inputs->arguments(rank_), {plan.tokens_per_rank_of(rank_)}, *stream_);
   if (step == 0) outcome_.transport = to_string(views.transport);
   enqueue([this, inputs, views] { end_of_dispatch(*inputs, views); });
   if (absent_at(phase::combine)) return false;

@@ -67,7 +67,7 @@ void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_resu
       const std::byte* hidden = views.hidden_states.data + row * views.hidden_states.row_bytes;
       std::byte* out = rows + row * row_bytes;
       reference::simulated_expert_row(rank_, inputs.ep_size(), params, {ids, top_k}, weights, hidden,
-                                      narrowed.empty() ? out : narrowed.data());
+                                      narrowed.empty() ? out : narrowed.data(), spec_.experts);
       if (!narrowed.empty()) std::memcpy(out, narrowed.data(), row_bytes);
     }
   });

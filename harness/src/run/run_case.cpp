@@ -21,6 +21,8 @@ constexpr std::chrono::nanoseconds watchdog_slack = 20s;
 // How long a rank may take to leave after abort().
 constexpr std::chrono::nanoseconds leave_grace = 5s;
 constexpr std::chrono::milliseconds look_interval = 50ms;
+// The same when somebody waits for the program to end; what still runs then is left behind.
+constexpr std::chrono::nanoseconds stop_grace = 400ms;
 
 case_result failed(std::string reason) {
   case_result result;
@@ -53,11 +55,27 @@ bool wait_until_done(case_state& state, std::chrono::nanoseconds limit) {
   return state.rank_done.wait_for(lock, limit, [&] { return all_done(state); });
 }
 
-// Empty when every rank came back; else what was stuck, after the others and, where possible, those were freed.
-std::string watch(case_state& state, const watchdog_limits& limits) {
+void free_ranks(case_state& state, const std::string& reason, std::chrono::nanoseconds grace) {
+  state.call_off(reason);
+  if (wait_until_done(state, grace)) return;
+  state.after_steps.call_off();  // lets the ranks go that wait only for those who are stuck
+  wait_until_done(state, grace);
+}
+
+struct watch_end {
+  bool stopped = false;  ///< on request
+  std::string stuck;     ///< what the watchdog saw; empty when every rank came back
+};
+
+// Returns when every rank came back, or after the others and, where possible, those that are stuck were freed.
+watch_end watch(case_state& state, const watchdog_limits& limits) {
   std::uint64_t seen = 0;
   auto moved = std::chrono::steady_clock::now();
   while (!wait_until_done(state, look_interval)) {
+    if (state.options.stop_requested && state.options.stop_requested()) {
+      free_ranks(state, "the run was stopped", std::min(stop_grace, limits.grace));
+      return {true, {}};
+    }
     const std::uint64_t progress = state.progress.load(std::memory_order_relaxed);
     const auto now = std::chrono::steady_clock::now();
     if (progress != seen) {
@@ -67,12 +85,8 @@ std::string watch(case_state& state, const watchdog_limits& limits) {
       // The limit and not the time that passed: the same seed gives the same reason.
       const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(limits.patience);
       const std::string stuck = "no progress for " + std::to_string(limit.count()) + " ms: " + name_stuck_ranks(state);
-      state.call_off("the harness saw " + stuck);
-      if (!wait_until_done(state, limits.grace)) {
-        state.after_steps.call_off();  // lets the ranks go that wait only for those who are stuck
-        wait_until_done(state, limits.grace);
-      }
-      return stuck;
+      free_ranks(state, "the harness saw " + stuck, limits.grace);
+      return {false, stuck};
     }
   }
   return {};
@@ -116,7 +130,7 @@ case_result run_watched_case(const case_spec& spec, arena& memory, const run_opt
     state->call_off(no_thread);
     state->after_steps.call_off();
   }
-  const std::string stuck = no_thread.empty() ? watch(*state, limits) : std::string{};
+  const auto watched = no_thread.empty() ? watch(*state, limits) : watch_end{};
 
   bool everyone_left = true;
   for (std::size_t rank = 0; rank < threads.size(); ++rank) {
@@ -132,7 +146,13 @@ case_result run_watched_case(const case_spec& spec, arena& memory, const run_opt
   }
   if (!no_thread.empty()) return failed(no_thread);
   std::unique_lock lock(state->mutex);
-  case_result result = conclude(*state, stuck);
+  case_result result;
+  if (watched.stopped) {
+    result.status = case_status::missing;
+    result.reason = "stopped before its end";
+  } else {
+    result = conclude(*state, watched.stuck);
+  }
   lock.unlock();
   if (everyone_left) {
     memory.reset();

@@ -3,6 +3,8 @@
 #include "switchyard/harness/step_plan.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "switchyard/harness/generator_random.hpp"
 
@@ -40,36 +42,100 @@ std::int64_t draw_combine_width(counter_random& random, std::int64_t hidden_size
   }
 }
 
-}  // namespace
-
-std::int64_t largest_tokens_per_rank(const case_spec& spec) noexcept {
-  if (spec.variation == step_variation::vary) return spec.params.max_tokens_per_rank;
-  return spec.runtime_max_tokens.value_or(std::max<std::int64_t>(1, spec.num_tokens));
+// From `least` to the capacity; in a third of the steps the least, so that the last row of a source is often a token.
+std::int64_t draw_tokens_per_rank(counter_random& random, std::int64_t least, std::int64_t capacity) {
+  const std::int64_t above = random.chance(1, 3) ? 0 : capacity - least;
+  return least + static_cast<std::int64_t>(random.below(count_of(above) + 1));
 }
 
-step_plan make_step_plan(const case_spec& spec, std::uint64_t seed, int step) {
-  step_plan plan;
-  plan.num_tokens.assign(static_cast<std::size_t>(spec.ep_size), spec.num_tokens);
-  plan.tokens_per_rank = largest_tokens_per_rank(spec);
-  plan.topk_weights = spec.topk_weights;
-  plan.extra = spec.extra_bytes > 0;
-  plan.invalid_percent = spec.invalid_percent;
-  plan.combine_hidden_size = spec.params.hidden_size;
-  plan.source = step % 2 == 0 ? combine_source::workspace_rows : combine_source::private_rows;
-  if (spec.variation == step_variation::fixed) return plan;
+std::int64_t tokens_of(const case_spec& spec, int step, int rank) {
+  if (spec.trace) return spec.trace->num_tokens(step, rank);
+  return spec.token_counts ? spec.token_counts->at(step, rank) : spec.num_tokens;
+}
 
+void empty_some_ranks(const case_spec& spec, std::uint64_t seed, int step, std::vector<std::int64_t>& counts) {
+  auto random = random_for(random_use::empty_ranks, seed, step, 0);
+  std::vector<std::size_t> ranks(counts.size());
+  std::iota(ranks.begin(), ranks.end(), std::size_t{0});
+  const auto empty = std::min(static_cast<std::size_t>(spec.empty_ranks), ranks.size());
+  for (std::size_t i = 0; i < empty; ++i) {  // the first steps of a shuffle
+    std::swap(ranks[i], ranks[i + random.below(ranks.size() - i)]);
+    counts[ranks[i]] = 0;
+  }
+}
+
+std::int64_t least_tokens_per_rank(const step_plan& plan) {
+  return std::max<std::int64_t>(1, *std::ranges::max_element(plan.num_tokens));
+}
+
+void choose_tokens_per_rank(const case_spec& spec, std::uint64_t seed, int step, step_plan& plan) {
+  plan.tokens_per_rank = spec.runtime_max_tokens.value_or(least_tokens_per_rank(plan));
+  switch (spec.runtime_max_tokens_from) {
+    case runtime_max_rule::tokens: break;
+    case runtime_max_rule::capacity: plan.tokens_per_rank = spec.params.max_tokens_per_rank; break;
+    case runtime_max_rule::drawn: {
+      auto random = random_for(random_use::runtime_max_tokens, seed, step, 0);
+      plan.tokens_per_rank = draw_tokens_per_rank(random, least_tokens_per_rank(plan), spec.params.max_tokens_per_rank);
+      break;
+    }
+    case runtime_max_rule::own_tokens: plan.own_tokens_per_rank = true; break;
+  }
+}
+
+void count_padding(const case_spec& spec, int step, step_plan& plan) {
+  for (int rank = 0; rank < spec.ep_size; ++rank) {
+    plan.padding_rows.push_back(
+        std::min(plan.num_tokens[static_cast<std::size_t>(rank)], spec.padding_rows.at(step, rank)));
+  }
+}
+
+void vary(const case_spec& spec, std::uint64_t seed, int step, step_plan& plan) {
   auto random = random_for(random_use::plan, seed, step, 0);
   draw_token_counts(random, spec.num_tokens, plan.num_tokens);
-  const std::int64_t least = std::max<std::int64_t>(1, *std::ranges::max_element(plan.num_tokens));
-  // A third of the steps have the least T there can be, so that the last row of a source is often a token.
-  const std::int64_t above = random.chance(1, 3) ? 0 : spec.params.max_tokens_per_rank - least;
-  plan.tokens_per_rank = least + static_cast<std::int64_t>(random.below(count_of(above) + 1));
+  empty_some_ranks(spec, seed, step, plan.num_tokens);
+  plan.tokens_per_rank = draw_tokens_per_rank(random, least_tokens_per_rank(plan), spec.params.max_tokens_per_rank);
   plan.topk_weights = spec.topk_weights && random.chance(3, 4);
   plan.extra = plan.extra && random.chance(1, 2);
   if (random.chance(1, 2)) plan.invalid_percent = std::max(spec.invalid_percent, random.chance(1, 4) ? 90 : 15);
   plan.foreign_invalid_ids = random.chance(1, 2);
   plan.combine_hidden_size = draw_combine_width(random, spec.params.hidden_size);
   plan.source = random.chance(1, 2) ? combine_source::workspace_rows : combine_source::private_rows;
+}
+
+}  // namespace
+
+bool step_plan::ranks_disagree() const noexcept {
+  for (std::size_t rank = 1; rank < num_tokens.size(); ++rank) {
+    if (tokens_per_rank_of(static_cast<int>(rank)) != tokens_per_rank_of(0)) return true;
+  }
+  return false;
+}
+
+std::int64_t largest_tokens_per_rank(const case_spec& spec) noexcept {
+  const bool up_to_capacity = spec.variation == step_variation::vary ||
+                              spec.runtime_max_tokens_from == runtime_max_rule::capacity ||
+                              spec.runtime_max_tokens_from == runtime_max_rule::drawn;
+  if (up_to_capacity) return spec.params.max_tokens_per_rank;
+  return spec.runtime_max_tokens.value_or(std::max<std::int64_t>(1, spec.num_tokens));
+}
+
+step_plan make_step_plan(const case_spec& spec, std::uint64_t seed, int step) {
+  step_plan plan;
+  for (int rank = 0; rank < spec.ep_size; ++rank) {
+    plan.num_tokens.push_back(tokens_of(spec, step, rank));
+  }
+  plan.topk_weights = spec.topk_weights;
+  plan.extra = spec.extra_bytes > 0;
+  plan.invalid_percent = spec.invalid_percent;
+  plan.combine_hidden_size = spec.params.hidden_size;
+  plan.source = step % 2 == 0 ? combine_source::workspace_rows : combine_source::private_rows;
+  if (spec.variation == step_variation::vary) {
+    vary(spec, seed, step, plan);
+  } else {
+    empty_some_ranks(spec, seed, step, plan.num_tokens);
+    choose_tokens_per_rank(spec, seed, step, plan);
+  }
+  count_padding(spec, step, plan);
   return plan;
 }
 
@@ -77,7 +143,9 @@ delay make_delay(const case_spec& spec, std::uint64_t seed, int step, phase whic
   if (spec.late.at_most.count() <= 0) return {};
   auto random = random_for(random_use::lateness, seed, step, static_cast<std::uint64_t>(which));
   delay drawn;
-  drawn.rank = static_cast<int>(random.below(static_cast<std::uint64_t>(spec.ep_size)));
+  // Drawn also where the case says who it is: the lengths stay the same.
+  const auto anyone = static_cast<int>(random.below(static_cast<std::uint64_t>(spec.ep_size)));
+  drawn.rank = spec.late.rank.value_or(anyone);
   drawn.length = std::chrono::microseconds(
       static_cast<std::int64_t>(random.next() % (static_cast<std::uint64_t>(spec.late.at_most.count()) + 1)));
   return drawn;

@@ -216,7 +216,8 @@ void rank_verifier::check_faulted_dispatch(const step_inputs& inputs, const disp
     if (count != 0) note("recv_counts", -1, 4 * source, 0, count);
   }
   const auto invalid = static_cast<std::uint32_t>(inputs.params().invalid_expert_id);
-  const std::int64_t num_rows = inputs.ep_size() * inputs.plan().tokens_per_rank;
+  // The rows that this rank's own T spans: where ranks disagree on T its views hold no others.
+  const std::int64_t num_rows = inputs.ep_size() * inputs.plan().tokens_per_rank_of(rank_);
   for (std::int64_t row = 0; row < num_rows; ++row) {
     for (std::size_t at = 0; at < views.topk_ids.row_bytes; at += 4) {
       const std::uint64_t id = load_bits(row_at(views.topk_ids, row) + at, 4);

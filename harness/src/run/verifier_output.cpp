@@ -53,7 +53,7 @@ void rank_verifier::expected_output(const step_inputs& inputs, std::int64_t toke
   std::array<const std::byte*, max_top_k> rows{};
   for (std::size_t i = 0; i < owners.size(); ++i) {
     std::byte* row = expert_rows_.data() + i * row_bytes;
-    reference::simulated_expert_row(owners[i], inputs.ep_size(), params, ids, weights, hidden, row);
+    reference::simulated_expert_row(owners[i], inputs.ep_size(), params, ids, weights, hidden, row, spec_.experts);
     rows[i] = row;
   }
   reference::combine_token(std::span(rows).first(owners.size()), owners,

@@ -4,59 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
-#include "switchyard/harness/scenario_fields.hpp"
+#include "case_routing.hpp"
+#include "case_tokens.hpp"
+#include "case_trace.hpp"
+#include "settings_reader.hpp"
+#include "switchyard/harness/generator.hpp"
 
 namespace switchyard::harness {
 namespace {
-
-/// Reads the settings of one case. They have passed their own rules, so the types are known here.
-class settings_reader {
- public:
-  settings_reader(const scenario& which, const std::string& id, const field_settings& settings)
-      : which_(which), id_(id), settings_(settings) {}
-
-  [[nodiscard]] bool has(std::string_view field) const { return settings_.find(field) != settings_.end(); }
-
-  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view field) const {
-    const auto found = settings_.find(field);
-    if (found == settings_.end()) return std::nullopt;
-    return std::get<std::int64_t>(found->second.value);
-  }
-  [[nodiscard]] int small(std::string_view field, int otherwise) const {
-    return static_cast<int>(integer(field).value_or(otherwise));  // every field read so has a bound below 2^31
-  }
-  [[nodiscard]] bool flag(std::string_view field, bool otherwise) const {
-    const auto found = settings_.find(field);
-    return found == settings_.end() ? otherwise : std::get<bool>(found->second.value);
-  }
-  [[nodiscard]] std::string word(std::string_view field, std::string_view otherwise) const {
-    const auto found = settings_.find(field);
-    return found == settings_.end() ? std::string(otherwise) : std::get<std::string>(found->second.value);
-  }
-
-  std::int64_t due(std::string_view field) const {
-    if (const auto value = integer(field)) return *value;
-    reject(field, "missing");
-  }
-  void require(bool holds, std::string_view field, const std::string& rule) const {
-    if (!holds) reject(field, rule);
-  }
-  /// Refuses the case because of `field`, pointing at the place that set it.
-  [[noreturn]] void reject(std::string_view field, const std::string& rule) const {
-    const auto found = settings_.find(field);
-    if (found != settings_.end()) {
-      refuse(found->second.place, to_text(found->second.value), rule + " (case " + id_ + ")");
-    }
-    refuse(which_.place.child(field), "", rule + " (case " + id_ + ")");
-  }
-
- private:
-  const scenario& which_;
-  const std::string& id_;
-  const field_settings& settings_;
-};
 
 constexpr std::array<std::string_view, 5> shape_fields{"num_experts", "top_k", "hidden_size", "dtype",
                                                        "dispatch_format"};
@@ -101,15 +57,11 @@ void check_shape(const case_spec& spec, const settings_reader& from) {
                "must be at most num_experts (" + experts + "): every rank owns an expert");
 }
 
-void read_tokens(case_spec& into, const settings_reader& from) {
-  into.num_tokens = from.due("tokens");
-  into.runtime_max_tokens = from.integer("runtime_max_tokens");
-  const auto rows = into.runtime_max_tokens.value_or(std::max<std::int64_t>(1, into.num_tokens));
-  into.params.max_tokens_per_rank = from.integer("max_tokens_per_rank").value_or(rows);
-  const auto capacity = into.params.max_tokens_per_rank;
-  from.require(into.num_tokens <= rows, "tokens", "must be at most runtime_max_tokens (" + std::to_string(rows) + ")");
-  from.require(rows <= capacity, "max_tokens_per_rank",
-               "must be at least tokens and runtime_max_tokens (" + std::to_string(rows) + ")");
+void read_values(case_spec& into, const settings_reader& from) {
+  into.values = from.choice("values", all_hidden_values, into.values);
+  into.experts = from.choice("experts", reference::all_expert_laws, into.experts);
+  from.require(into.values != hidden_values::nan_rows || rows_are_elements(into.params), "values",
+               "needs hidden states that travel in dtype: the bytes of other formats are opaque");
 }
 
 fault_code fault_from_string(std::string_view word) {
@@ -120,25 +72,42 @@ fault_code fault_from_string(std::string_view word) {
   return fault_code::none;
 }
 
-/// Absence is what makes a case fault, so one without the other is a mistake: such a case could never pass.
+void read_absence(case_spec& into, const settings_reader& from) {
+  absence absent;
+  absent.rank = static_cast<int>(from.due("absent.rank"));
+  absent.step = from.small("absent.step", 0);
+  absent.phase = from.word("absent.phase", "dispatch") == to_string(phase::combine) ? phase::combine : phase::dispatch;
+  from.require(into.ep_size >= 2, "ranks", "must be at least 2 where a rank is absent: a peer has to notice");
+  from.require(absent.rank < into.ep_size, "absent.rank", "must be below ranks (" + std::to_string(into.ep_size) + ")");
+  from.require(absent.step < into.steps, "absent.step", "must be below steps (" + std::to_string(into.steps) + ")");
+  into.absent = absent;
+}
+
+/// Absence and ranks that disagree on T are what makes a case fault, so one of them without a fault that is due, or
+/// such a fault without one of them, is a mistake: the case could never pass.
 void read_faults(case_spec& into, const settings_reader& from) {
   into.expected_fault = fault_from_string(from.word("expected_fault", "none"));
-  const bool any = from.has("absent.rank") || from.has("absent.step") || from.has("absent.phase");
-  if (any) {
-    absence absent;
-    absent.rank = static_cast<int>(from.due("absent.rank"));
-    absent.step = from.small("absent.step", 0);
-    absent.phase =
-        from.word("absent.phase", "dispatch") == to_string(phase::combine) ? phase::combine : phase::dispatch;
-    from.require(into.ep_size >= 2, "ranks", "must be at least 2 where a rank is absent: a peer has to notice");
-    from.require(absent.rank < into.ep_size, "absent.rank",
-                 "must be below ranks (" + std::to_string(into.ep_size) + ")");
-    from.require(absent.step < into.steps, "absent.step", "must be below steps (" + std::to_string(into.steps) + ")");
-    into.absent = absent;
-  }
   const bool due = into.expected_fault != fault_code::none;
-  from.require(!any || due, "expected_fault", "must be set where a rank is absent: its peers record a fault");
-  from.require(any || !due, "expected_fault", "needs an absent rank: nothing else makes a case fault");
+  const bool absent = from.has("absent.rank") || from.has("absent.step") || from.has("absent.phase");
+  if (absent) read_absence(into, from);
+  if (into.runtime_max_tokens_from == runtime_max_rule::own_tokens) {
+    from.require(!absent, "runtime_max_tokens_from", "cannot go with an absent rank: one fault a case");
+    from.require(into.expected_fault == fault_code::step_mismatch, "expected_fault",
+                 "must be step_mismatch where every rank passes its own tokens as runtime_max_tokens");
+    return;
+  }
+  from.require(!absent || due, "expected_fault", "must be set where a rank is absent: its peers record a fault");
+  from.require(absent || !due, "expected_fault",
+               "needs an absent rank, or runtime_max_tokens_from own_tokens: nothing else makes a case fault");
+}
+
+void read_lateness(case_spec& into, const settings_reader& from) {
+  into.late.at_most = std::chrono::microseconds(from.integer("late_us").value_or(0));
+  if (!from.has("late_rank")) return;
+  from.require(from.has("late_us"), "late_us", "missing: late_rank says who sleeps, late_us how long at most");
+  into.late.rank = static_cast<int>(from.due("late_rank"));
+  from.require(*into.late.rank < into.ep_size, "late_rank",
+               "must be below ranks (" + std::to_string(into.ep_size) + ")");
 }
 
 }  // namespace
@@ -152,22 +121,21 @@ case_spec case_from_settings(const suite& from, const scenario& which, const std
   spec.id = id;
   spec.tags = which.tags;
   spec.ep_size = static_cast<int>(reader.due("ranks"));
+  spec.variation = reader.choice("variation", all_step_variations, spec.variation);
   read_shape(spec, reader, profiles);
   check_shape(spec, reader);
+  read_trace(spec, reader, from);
   read_tokens(spec, reader);
+  read_routing(spec, reader);
   spec.topk_weights = reader.flag("topk_weights", spec.topk_weights);
   spec.extra_bytes = static_cast<std::size_t>(reader.integer("extra_bytes").value_or(0));
-  spec.routing = reader.word("routing", "uniform") == to_string(routing_law::balanced) ? routing_law::balanced
-                                                                                       : routing_law::uniform;
-  spec.invalid_percent = reader.small("invalid_percent", spec.invalid_percent);
-  spec.variation = reader.word("variation", "fixed") == to_string(step_variation::vary) ? step_variation::vary
-                                                                                        : step_variation::fixed;
   spec.steps = reader.small("steps", spec.steps);
   spec.blocks = reader.small("blocks", spec.blocks);
   spec.workers = reader.small("workers", spec.workers);
   spec.first_epoch = static_cast<std::uint32_t>(reader.integer("first_epoch").value_or(spec.first_epoch));
   spec.timeout = std::chrono::milliseconds(reader.integer("timeout_ms").value_or(spec.timeout.count()));
-  spec.late.at_most = std::chrono::microseconds(reader.integer("late_us").value_or(0));
+  read_values(spec, reader);
+  read_lateness(spec, reader);
   read_faults(spec, reader);
   return spec;
 }

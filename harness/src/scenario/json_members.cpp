@@ -6,7 +6,9 @@
 
 namespace switchyard::harness {
 
-void refuse(const json_at& at, std::string_view rule) { refuse(at.place, one_line(at.value), rule); }
+void refuse(const json_at& at, std::string_view rule, rule_kind kind) {
+  refuse(at.place, one_line(at.value), rule, kind);
+}
 
 void require_object(const json_at& at) {
   if (!at.value.is_object()) refuse(at, "must be an object");
@@ -32,13 +34,17 @@ void require_known(const json_at& object, std::initializer_list<std::string_view
   }
 }
 
+bool is_word(std::string_view text) noexcept {
+  const auto legal = [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_';
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), legal);
+}
+
 std::string read_word(const json_at& at) {
   if (at.value.is_string()) {
     auto text = at.value.get<std::string>();
-    const auto legal = [](char letter) {
-      return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_';
-    };
-    if (!text.empty() && std::all_of(text.begin(), text.end(), legal)) return text;
+    if (is_word(text)) return text;
   }
   refuse(at, "must be a text of one or more of a-z, 0-9 and _");
 }

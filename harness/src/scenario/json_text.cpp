@@ -43,10 +43,14 @@ std::size_t utf8_length(std::string_view text) noexcept {
   return 0;
 }
 
-void require_utf8(std::string_view text, const std::string& file) {
+std::string column(std::string_view, std::size_t byte) { return "column " + std::to_string(byte + 1); }
+
+using byte_namer = std::string (*)(std::string_view text, std::size_t byte);
+
+void require_utf8(std::string_view text, const std::string& file, byte_namer name_of) {
   for (std::size_t at = 0; at < text.size();) {
     const auto length = utf8_length(text.substr(at));
-    if (length == 0) refuse({file, ""}, "", line_and_column(text, at) + ": not UTF-8");
+    if (length == 0) refuse({file, ""}, "", name_of(text, at) + ": not UTF-8");
     at += length;
   }
 }
@@ -73,6 +77,13 @@ class duplicate_key_guard {
     return true;
   }
 
+  /// The value that is read now.
+  [[nodiscard]] input_place here() const {
+    input_place place{file_, ""};
+    for (const auto& outer : frames_) place = outer.index ? place.child(*outer.index) : place.child(outer.key);
+    return place;
+  }
+
  private:
   struct frame {
     std::set<std::string> keys;
@@ -89,12 +100,6 @@ class duplicate_key_guard {
     frames_.push_back(std::move(inner));
   }
 
-  [[nodiscard]] input_place here() const {
-    input_place place{file_, ""};
-    for (const auto& outer : frames_) place = outer.index ? place.child(*outer.index) : place.child(outer.key);
-    return place;
-  }
-
   void next() {
     if (!frames_.empty() && frames_.back().index) ++*frames_.back().index;
   }
@@ -103,16 +108,44 @@ class duplicate_key_guard {
     auto& top = frames_.back();
     const bool is_new = top.keys.insert(key).second;
     top.key = std::move(key);
-    if (!is_new) refuse(here(), "", "duplicate key");
+    if (!is_new) refuse(here(), "", "duplicate key", rule_kind::relation);
   }
 
   std::string file_;
   std::vector<frame> frames_;
 };
 
+nlohmann::json parse(std::string_view text, const std::string& file, byte_namer name_of) {
+  require_utf8(text, file, name_of);
+  duplicate_key_guard guard(file);
+  try {
+    // By reference: the parser copies what it calls, and the guard's place is asked for below.
+    return nlohmann::json::parse(text, [&guard](int depth, nlohmann::json::parse_event_t event,
+                                                nlohmann::json& parsed) { return guard(depth, event, parsed); });
+  } catch (const nlohmann::json::parse_error& error) {
+    // Its own message is "[id] parse error at line .., column ..: what"; the last part is worth keeping.
+    std::string what = error.what();
+    const auto cut = what.find(": ");
+    if (cut != std::string::npos) what.erase(0, cut + 2);
+    constexpr std::size_t shown = 200;
+    if (what.size() > shown) what.resize(shown);  // it quotes what it read last, which can be long
+    const auto byte = error.byte == 0 ? 0 : error.byte - 1;
+    refuse({file, ""}, "", name_of(text, byte) + ": not JSON: " + what);
+  } catch (const nlohmann::json::out_of_range& error) {
+    // "[id] number overflow parsing '1e400'": the number is what stands between the quotes.
+    const std::string_view what = error.what();
+    const auto first = std::min(what.find('\''), what.size());
+    const auto last = what.rfind('\'');
+    const auto number = last != std::string_view::npos && last > first ? what.substr(first + 1, last - first - 1) : "";
+    refuse(guard.here(), number, "must be a number that a double can hold");
+  } catch (const nlohmann::json::exception& error) {
+    refuse({file, ""}, "", std::string("not JSON: ") + error.what());
+  }
+}
+
 }  // namespace
 
-std::string read_text_file(const std::filesystem::path& path) {
+std::string read_text_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
   const input_place place{path.string(), ""};
   std::error_code failure;
   const auto status = std::filesystem::status(path, failure);
@@ -120,8 +153,8 @@ std::string read_text_file(const std::filesystem::path& path) {
   if (!std::filesystem::is_regular_file(status)) refuse(place, "", "not a regular file");
   const auto bytes = std::filesystem::file_size(path, failure);
   if (failure) refuse(place, "", failure.message());
-  if (bytes > max_json_file_bytes) {
-    refuse(place, std::to_string(bytes) + " bytes", "must be at most " + std::to_string(max_json_file_bytes));
+  if (bytes > max_bytes) {
+    refuse(place, std::to_string(bytes) + " bytes", "must be at most " + std::to_string(max_bytes));
   }
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
@@ -132,22 +165,13 @@ std::string read_text_file(const std::filesystem::path& path) {
 }
 
 nlohmann::json parse_json_text(std::string_view text, const std::string& file) {
-  require_utf8(text, file);
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) refuse({file, ""}, "", "empty file");
-  try {
-    return nlohmann::json::parse(text, duplicate_key_guard(file));
-  } catch (const nlohmann::json::parse_error& error) {
-    // Its own message is "[id] parse error at line .., column ..: what"; the last part is worth keeping.
-    std::string what = error.what();
-    const auto cut = what.find(": ");
-    if (cut != std::string::npos) what.erase(0, cut + 2);
-    constexpr std::size_t shown = 200;
-    if (what.size() > shown) what.resize(shown);  // it quotes what it read last, which can be long
-    const auto byte = error.byte == 0 ? 0 : error.byte - 1;
-    refuse({file, ""}, "", line_and_column(text, byte) + ": not JSON: " + what);
-  } catch (const nlohmann::json::exception& error) {
-    refuse({file, ""}, "", std::string("not JSON: ") + error.what());
-  }
+  return parse(text, file, line_and_column);
+}
+
+nlohmann::json parse_json_line(std::string_view line, const std::string& place) {
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos) refuse({place, ""}, "", "empty line");
+  return parse(line, place, column);
 }
 
 std::string one_line(const nlohmann::json& value) {

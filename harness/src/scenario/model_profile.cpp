@@ -2,26 +2,21 @@
 // Reads the file of model profiles.
 #include "switchyard/harness/model_profile.hpp"
 
-#include "json_members.hpp"
-#include "switchyard/harness/scenario_fields.hpp"
+#include "field_reading.hpp"
 
 namespace switchyard::harness {
 namespace {
 
+field_value read_value(const json_at& profile, std::string_view field) {
+  return read_field(*find_field(field), member(profile, field)).value;
+}
+
 std::int64_t read_integer(const json_at& profile, std::string_view field) {
-  const auto at = member(profile, field);
-  const auto& rule = *find_field(field);
-  const bool fits =
-      at.value.is_number_unsigned() && at.value.get<std::uint64_t>() <= static_cast<std::uint64_t>(rule.max);
-  if (!fits || !obeys(rule, at.value.get<std::int64_t>())) refuse(at, describe(rule));
-  return at.value.get<std::int64_t>();
+  return std::get<std::int64_t>(read_value(profile, field));
 }
 
 std::string read_choice(const json_at& profile, std::string_view field) {
-  const auto at = member(profile, field);
-  const auto& rule = *find_field(field);
-  if (!at.value.is_string() || !obeys(rule, at.value.get<std::string>())) refuse(at, describe(rule));
-  return at.value.get<std::string>();
+  return std::get<std::string>(read_value(profile, field));
 }
 
 model_profile read_profile(const json_at& at) {
@@ -33,9 +28,6 @@ model_profile read_profile(const json_at& at) {
   profile.num_experts = read_integer(at, "num_experts");
   profile.dtype = dtype_from_string(read_choice(at, "dtype")).value();
   profile.dispatch_format = dispatch_format_from_string(read_choice(at, "dispatch_format")).value();
-  if (profile.top_k > profile.num_experts) {
-    refuse(member(at, "top_k"), "must be at most num_experts (" + std::to_string(profile.num_experts) + ")");
-  }
   return profile;
 }
 
@@ -55,6 +47,12 @@ model_profiles parse_profiles(std::string_view text, const std::string& file) {
     const nlohmann::json key = name;
     read_word({key, at.place});
     result.emplace(name, read_profile(at));
+  }
+  for (const auto& [name, profile] : result) {
+    if (profile.top_k > profile.num_experts) {
+      refuse(profiles.place.child(name).child("top_k"), std::to_string(profile.top_k),
+             "must be at most num_experts (" + std::to_string(profile.num_experts) + ")", rule_kind::relation);
+    }
   }
   return result;
 }

@@ -22,8 +22,11 @@ constexpr std::array fault_words{to_string(fault_code::none),          to_string
                                  to_string(fault_code::step_mismatch), to_string(fault_code::order_mismatch),
                                  to_string(fault_code::out_of_order),  to_string(fault_code::bad_header),
                                  to_string(fault_code::aborted)};
-constexpr std::array<std::string_view, 2> routing_words{"uniform", "balanced"};
-constexpr std::array<std::string_view, 2> variation_words{"fixed", "vary"};
+constexpr auto routing_words = words_of(all_routing_laws);
+constexpr auto variation_words = words_of(all_step_variations);
+constexpr auto runtime_max_words = words_of(all_runtime_max_rules);
+constexpr auto value_words = words_of(all_hidden_values);
+constexpr std::array expert_words{to_string(reference::expert_law::scaled), to_string(reference::expert_law::identity)};
 
 // Bounds that the library does not set keep byte counts far from 2^63: 256 ranks * 2^20 tokens * 2^22 bytes is 2^50.
 constexpr std::int64_t many = std::int64_t{1} << 20;
@@ -37,6 +40,8 @@ constexpr field_rule word(std::string_view name, std::span<const std::string_vie
   return {name, field_kind::word, 0, 0, words};
 }
 
+constexpr field_rule counts(std::string_view name) { return {name, field_kind::counts, 0, 0, {}}; }
+
 constexpr std::array rules{
     word("absent.phase", phase_words),
     integer("absent.rank", 0, max_ep_size - 1),
@@ -44,25 +49,40 @@ constexpr std::array rules{
     integer("blocks", 1, max_threads),
     word("dispatch_format", format_words),
     word("dtype", dtype_words),
+    integer("duplicate_percent", 0, 100),
+    integer("empty_ranks", 0, max_ep_size - 1),
     word("expected_fault", fault_words),
+    integer("expert_groups", 1, most_expert_groups),
+    word("experts", expert_words),
     integer("extra_bytes", 0, many),
     integer("first_epoch", 1, std::numeric_limits<std::uint32_t>::max()),
+    integer("groups_per_token", 1, most_expert_groups),
     integer("hidden_size", 1, many),
+    integer("hot_expert", 0, many - 1),
+    integer("hot_percent", 0, 100),
+    integer("hot_rank", 0, max_ep_size - 1),
     integer("invalid_percent", 0, 100),
+    integer("late_rank", 0, max_ep_size - 1),
     integer("late_us", 0, 60'000'000),
     integer("max_tokens_per_rank", 1, many),
     integer("num_experts", 1, many),
+    counts("padding_rows"),
     word("profile", {}),
     integer("ranks", 1, max_ep_size),
     word("routing", routing_words),
     integer("runtime_max_tokens", 1, many),
+    word("runtime_max_tokens_from", runtime_max_words),
     integer("steps", 1, many),
     integer("timeout_ms", 1, day_ms),
+    counts("token_counts"),
     integer("tokens", 0, many),
     integer("top_k", 1, max_top_k),
     field_rule{"topk_weights", field_kind::boolean, 0, 0, {}},
+    word("trace", {}),
+    word("values", value_words),
     word("variation", variation_words),
     integer("workers", 1, max_threads),
+    integer("zipf_exponent_percent", 0, 1000),
 };
 static_assert(std::is_sorted(rules.begin(), rules.end(),
                              [](const field_rule& left, const field_rule& right) { return left.name < right.name; }));
@@ -87,6 +107,10 @@ std::string describe(const field_rule& rule) {
     case field_kind::boolean: return "must be true or false";
     case field_kind::integer:
       return "must be an integer from " + std::to_string(rule.min) + " to " + std::to_string(rule.max);
+    case field_kind::counts:
+      return "must be counts such as \"32\" or \"0:32:32/8\": steps separated by /, ranks by :, at most " +
+             std::to_string(step_counts::most_counts) + " integers from 0 to " +
+             std::to_string(step_counts::most_count) + " without leading zeros";
     case field_kind::word: break;
   }
   if (rule.words.empty()) return "must be a text";
@@ -104,6 +128,10 @@ bool obeys(const field_rule& rule, const field_value& value) noexcept {
     case field_kind::integer: {
       const auto* number = std::get_if<std::int64_t>(&value);
       return number != nullptr && *number >= rule.min && *number <= rule.max;
+    }
+    case field_kind::counts: {
+      const auto* text = std::get_if<std::string>(&value);
+      return text != nullptr && step_counts::parse(*text).has_value();
     }
     case field_kind::word: {
       const auto* text = std::get_if<std::string>(&value);
@@ -131,6 +159,7 @@ std::optional<field_value> field_value_from_text(const field_rule& rule, std::st
       value = number;
       break;
     }
+    case field_kind::counts:
     case field_kind::word: value = std::string(text); break;
   }
   if (!obeys(rule, value)) return std::nullopt;

@@ -3,35 +3,12 @@
 #include "switchyard/harness/scenario_file.hpp"
 
 #include <algorithm>
-#include <set>
 
-#include "json_members.hpp"
-#include "switchyard/harness/scenario_fields.hpp"
+#include "field_reading.hpp"
+#include "scenario_relations.hpp"
 
 namespace switchyard::harness {
 namespace {
-
-constexpr std::string_view absent_prefix = "absent.";
-
-field_setting read_value(const field_rule& rule, const json_at& at) {
-  field_value value;
-  bool exact = true;
-  if (at.value.is_boolean()) {
-    value = at.value.get<bool>();
-  } else if (at.value.is_number_unsigned()) {
-    const auto number = at.value.get<std::uint64_t>();
-    exact = number <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    value = exact ? static_cast<std::int64_t>(number) : 0;
-  } else if (at.value.is_number_integer()) {
-    value = at.value.get<std::int64_t>();
-  } else if (at.value.is_string()) {
-    value = at.value.get<std::string>();
-  } else {
-    exact = false;  // null, an array, an object, or a number that is not written as an integer
-  }
-  if (!exact || !obeys(rule, value)) refuse(at, describe(rule));
-  return {std::move(value), at.place};
-}
 
 const field_rule& known_field(const std::string& name, const json_at& at) {
   const auto* rule = find_field(name);
@@ -39,103 +16,65 @@ const field_rule& known_field(const std::string& name, const json_at& at) {
   return *rule;
 }
 
-void read_absent(scenario& into, const json_at& at) {
+/// Whether some field is called prefix.something: such fields are written as members of an object.
+bool has_members(const std::string& prefix) {
+  const auto rules = field_rules();
+  return std::any_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.name.starts_with(prefix + '.'); });
+}
+
+void read_members(scenario& into, const std::string& prefix, const json_at& at) {
   require_object(at);
-  require_known(at, {"rank", "step", "phase"});
-  if (at.value.empty()) refuse(at, "must have rank, step or phase");
+  if (at.value.empty()) refuse(at, "must have at least one member");
   for (const auto& [key, value] : at.value.items()) {
     const json_at here{value, at.place.child(key)};
-    const auto name = std::string(absent_prefix) + key;
-    into.fields.emplace(name, read_value(known_field(name, here), here));
+    const auto name = prefix + '.' + key;
+    into.fields.emplace(name, read_field(known_field(name, here), here));
   }
 }
 
-sweep_axis read_axis(const std::string& field, const json_at& at) {
-  const auto& rule = known_field(field, at);
-  require_array(at);
-  if (at.value.empty()) refuse(at, "must have at least one value");
-  sweep_axis axis{field, {}};
-  for (std::size_t i = 0; i < at.value.size(); ++i) axis.values.push_back(read_value(rule, element(at, i)));
-  return axis;
+std::vector<sweep_axis> read_axes(const json_at& at, std::string_view what) {
+  require_object(at);
+  if (at.value.empty()) refuse(at, "must have at least one " + std::string(what));
+  std::vector<sweep_axis> axes;
+  for (const auto& [field, values] : at.value.items()) {
+    const json_at here{values, at.place.child(field)};
+    const auto& rule = known_field(field, here);
+    auto& axis = axes.emplace_back(sweep_axis{field, {}, here.place});
+    for_each_element(here, "value", [&](const json_at& value) { axis.values.push_back(read_field(rule, value)); });
+  }
+  return axes;
+}
+
+sweep_kind read_kind(const json_at& at) {
+  if (at.value == "product") return sweep_kind::product;
+  if (at.value == "zip") return sweep_kind::zip;
+  if (at.value == "pairwise") return sweep_kind::pairwise;
+  refuse(at, "must be one of product, zip, pairwise");
 }
 
 sweep_group read_group(const json_at& at) {
   require_object(at);
-  require_known(at, {"kind", "axes"});
-  const auto kind = member(at, "kind");
+  require_known(at, {"kind", "axes", "exclude"});
   sweep_group group;
-  if (kind.value == "product") {
-    group.kind = sweep_kind::product;
-  } else if (kind.value == "zip") {
-    group.kind = sweep_kind::zip;
-  } else {
-    refuse(kind, "must be one of product, zip");
-  }
-  const auto axes = member(at, "axes");
-  require_object(axes);
-  if (axes.value.empty()) refuse(axes, "must have at least one axis");
-  for (const auto& [field, values] : axes.value.items()) {
-    group.axes.push_back(read_axis(field, {values, axes.place.child(field)}));
-    const auto due = group.axes.front().values.size();
-    if (group.kind == sweep_kind::zip && group.axes.back().values.size() != due) {
-      refuse(json_at{values, axes.place.child(field)},
-             "must have " + std::to_string(due) + " values, as axis " + group.axes.front().field + " of the same zip");
-    }
+  group.place = at.place;
+  group.kind = read_kind(member(at, "kind"));
+  group.axes = read_axes(member(at, "axes"), "axis");
+  if (at.value.contains("exclude")) {
+    const auto exclude = member(at, "exclude");
+    if (group.kind == sweep_kind::zip) refuse(exclude, "a zip makes only what it says: take the combination out of it");
+    for_each_element(exclude, "pattern", [&](const json_at& pattern) {
+      group.exclude.push_back({read_axes(pattern, "member"), pattern.place});
+    });
   }
   return group;
 }
 
-/// In a zip a value may come back in another combination; a product with equal values would make equal ids.
-void require_distinct_values(const sweep_group& group) {
-  if (group.kind == sweep_kind::zip) {
-    std::set<std::string> seen;
-    for (std::size_t i = 0; i < group.axes.front().values.size(); ++i) {
-      std::string combination;
-      for (const auto& axis : group.axes) combination += to_text(axis.values[i].value) + ',';
-      const auto& place = group.axes.front().values[i].place;
-      if (!seen.insert(combination).second) refuse(place, combination, "this combination is in the zip twice");
-    }
-    return;
-  }
-  for (const auto& axis : group.axes) {
-    std::set<std::string> seen;
-    for (const auto& setting : axis.values) {
-      const auto text = to_text(setting.value);
-      if (!seen.insert(text).second) refuse(setting.place, text, "this value is in the axis twice");
-    }
-  }
-}
-
 void read_sweep(scenario& into, const json_at& at) {
   if (at.value.is_array()) {
-    if (at.value.empty()) refuse(at, "must have at least one group");
-    for (std::size_t i = 0; i < at.value.size(); ++i) into.sweep.push_back(read_group(element(at, i)));
+    for_each_element(at, "group", [&](const json_at& group) { into.sweep.push_back(read_group(group)); });
   } else {
     into.sweep.push_back(read_group(at));
   }
-  std::set<std::string> swept;
-  for (const auto& group : into.sweep) {
-    require_distinct_values(group);
-    for (const auto& axis : group.axes) {
-      const auto& place = axis.values.front().place;
-      if (!swept.insert(axis.field).second) refuse(place, axis.field, "is swept twice");
-      const auto fixed = into.fields.find(axis.field);
-      if (fixed != into.fields.end()) {
-        refuse(fixed->second.place, to_text(fixed->second.value), "is both set and swept");
-      }
-    }
-  }
-}
-
-std::vector<std::string> read_tags(const json_at& at) {
-  require_array(at);
-  std::vector<std::string> tags;
-  for (std::size_t i = 0; i < at.value.size(); ++i) {
-    auto tag = read_word(element(at, i));
-    if (std::find(tags.begin(), tags.end(), tag) != tags.end()) refuse(element(at, i), "is there twice");
-    tags.push_back(std::move(tag));
-  }
-  return tags;
 }
 
 scenario read_scenario(const json_at& at) {
@@ -146,19 +85,30 @@ scenario read_scenario(const json_at& at) {
   result.sentence = read_sentence(member(at, "sentence"));
   for (const auto& [key, value] : at.value.items()) {
     const json_at here{value, at.place.child(key)};
-    if (key == "name" || key == "sentence" || key == "sweep") continue;
-    if (key == "tags") {
-      result.tags = read_tags(here);
-    } else if (key == "absent") {
-      read_absent(result, here);
-    } else if (key.starts_with(absent_prefix)) {
-      refuse(here, "unknown field; write the object absent, or sweep this field");
+    if (key == "name" || key == "sentence") continue;
+    if (key == "sweep") {
+      read_sweep(result, here);
+    } else if (key == "tags") {
+      result.tags = read_distinct(here, read_word);
+    } else if (has_members(key)) {
+      read_members(result, key, here);
+    } else if (const auto dot = key.find('.'); dot != std::string::npos && has_members(key.substr(0, dot))) {
+      refuse(here, "unknown field; write the object " + key.substr(0, dot) + ", or sweep this field");
     } else {
-      result.fields.emplace(key, read_value(known_field(key, here), here));
+      result.fields.emplace(key, read_field(known_field(key, here), here));
     }
   }
-  if (at.value.contains("sweep")) read_sweep(result, member(at, "sweep"));
   return result;
+}
+
+std::vector<suite_include> read_includes(const json_at& at) {
+  require_array(at);
+  if (at.value.empty()) refuse(at, "must have at least one suite");
+  std::vector<suite_include> includes;
+  for (auto& name : read_distinct(at, read_word)) {
+    includes.push_back({std::move(name), at.place.child(includes.size())});
+  }
+  return includes;
 }
 
 }  // namespace
@@ -167,23 +117,20 @@ suite parse_suite(std::string_view text, const std::string& file) {
   const auto document = parse_json_text(text, file);
   const json_at root{document, {file, ""}};
   require_object(root);
-  require_known(root, {"suite", "description", "scenarios"});
+  require_known(root, {"suite", "description", "include", "scenarios"});
   suite result;
   result.file = file;
+  result.traces = std::make_shared<trace_folder>(std::filesystem::path(file).parent_path() / "traces");
   result.name = read_word(member(root, "suite"));
-  const auto stem = std::filesystem::path(file).stem().string();
-  if (result.name != stem) refuse(member(root, "suite"), "must be the file's name without .json: " + stem);
   result.description = read_sentence(member(root, "description"));
-  const auto scenarios = member(root, "scenarios");
-  require_array(scenarios);
-  if (scenarios.value.empty()) refuse(scenarios, "must have at least one scenario");
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < scenarios.value.size(); ++i) {
-    result.scenarios.push_back(read_scenario(element(scenarios, i)));
-    const auto& name = result.scenarios.back().name;
-    if (!names.insert(name).second)
-      refuse(scenarios.place.child(i).child("name"), name, "is the name of two scenarios");
+  if (document.contains("include")) {
+    result.includes = read_includes(member(root, "include"));
   }
+  if (document.contains("scenarios") || !document.contains("include")) {
+    for_each_element(member(root, "scenarios"), "scenario",
+                     [&](const json_at& one) { result.scenarios.push_back(read_scenario(one)); });
+  }
+  check_relations(result);
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "switchyard/harness/random_cases.hpp"
 #include "switchyard/harness/scenario_file.hpp"
 
 namespace switchyard::harness {
@@ -27,6 +28,7 @@ suite_catalog::suite_catalog(std::filesystem::path folder) : folder_(std::move(f
 }
 
 suite suite_catalog::load(const std::string& name_or_path) const {
+  if (name_or_path == random_suite_name) return random_suite();
   if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json")) {
     return read_suite_file(name_or_path);
   }

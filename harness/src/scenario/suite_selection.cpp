@@ -5,7 +5,9 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include "suite_includes.hpp"
 #include "switchyard/harness/scenario_fields.hpp"
 #include "switchyard/harness/sweep.hpp"
 
@@ -46,13 +48,14 @@ case_spec select_one(const suite_catalog& catalog, const case_selection& selecti
 std::vector<suite> load_suites(const suite_catalog& catalog, const case_selection& selection) {
   std::vector<suite> suites;
   for (const auto& name : selection.suites) {
-    auto loaded = catalog.load(name);
-    const auto same =
-        std::find_if(suites.begin(), suites.end(), [&](const auto& one) { return one.name == loaded.name; });
-    if (same == suites.end()) {
-      suites.push_back(std::move(loaded));
-    } else if (same->file != loaded.file) {
-      throw input_error("suite " + loaded.name + ": two files have this name: " + same->file + " and " + loaded.file);
+    for (auto& loaded : with_includes(catalog.load(name))) {
+      const auto same =
+          std::find_if(suites.begin(), suites.end(), [&](const auto& one) { return one.name == loaded.name; });
+      if (same == suites.end()) {
+        suites.push_back(std::move(loaded));
+      } else if (!std::filesystem::equivalent(same->file, loaded.file)) {
+        throw input_error("suite " + loaded.name + ": two files have this name: " + same->file + " and " + loaded.file);
+      }
     }
   }
   return suites;

@@ -6,43 +6,34 @@
 #include <set>
 
 #include "case_from_settings.hpp"
+#include "sweep_points.hpp"
 #include "switchyard/harness/scenario_fields.hpp"
 
 namespace switchyard::harness {
 namespace {
 
+/// A group and its points; a scenario's groups are multiplied with one another.
+struct expanded_group {
+  sweep_group group;
+  std::vector<combination> points;
+};
+
 /// The part of the sweep that a scenario keeps when some fields are overridden.
-std::vector<sweep_group> remaining_groups(const scenario& which, const field_settings& overrides) {
-  std::vector<sweep_group> groups;
+std::vector<expanded_group> remaining_groups(const scenario& which, const field_settings& overrides) {
+  std::vector<expanded_group> groups;
   for (const auto& group : which.sweep) {
-    sweep_group kept{group.kind, {}};
-    for (const auto& axis : group.axes) {
-      if (overrides.find(axis.field) == overrides.end()) kept.axes.push_back(axis);
-    }
-    if (!kept.axes.empty()) groups.push_back(std::move(kept));
+    auto kept = without(group, overrides);
+    if (kept.axes.empty()) continue;
+    auto points = points_of(kept);
+    groups.push_back({std::move(kept), std::move(points)});
   }
   return groups;
 }
 
-std::size_t points_of(const sweep_group& group) {
-  if (group.kind == sweep_kind::zip) return group.axes.front().values.size();
-  std::size_t points = 1;
-  for (const auto& axis : group.axes) {
-    points *= axis.values.size();
-    if (points > max_cases_per_scenario) break;  // before it can overflow; the caller refuses
-  }
-  return points;
-}
-
-/// Adds the settings of the group's point with number `index`; in a product the last axis is the fastest.
-void apply_point(field_settings& swept, const sweep_group& group, std::size_t index) {
-  for (auto axis = group.axes.rbegin(); axis != group.axes.rend(); ++axis) {
-    if (group.kind == sweep_kind::zip) {
-      swept.insert_or_assign(axis->field, axis->values[index]);
-    } else {
-      swept.insert_or_assign(axis->field, axis->values[index % axis->values.size()]);
-      index /= axis->values.size();
-    }
+void apply_point(field_settings& swept, const expanded_group& from, std::size_t number) {
+  for (std::size_t axis = 0; axis < from.group.axes.size(); ++axis) {
+    const auto& of_axis = from.group.axes[axis];
+    swept.insert_or_assign(of_axis.field, of_axis.values[from.points[number][axis]]);
   }
 }
 
@@ -60,14 +51,18 @@ case_spec make_case(const suite& from, const scenario& which, const field_settin
                     const model_profiles& profiles) {
   auto settings = which.fields;
   for (const auto& [field, setting] : swept) settings.insert_or_assign(field, setting);
-  return case_from_settings(from, which, case_id(from, which, swept), settings, profiles);
+  try {
+    return case_from_settings(from, which, case_id(from, which, swept), settings, profiles);
+  } catch (const input_error& error) {
+    throw input_error(error.what(), rule_kind::relation);  // each value has passed its own rule by now
+  }
 }
 
 }  // namespace
 
 case_address parse_case_id(std::string_view id) {
   const auto bad = [id](std::string_view why) -> input_error {
-    return input_error("case id " + std::string(id) + ": must be suite/scenario@key=value,...: " + std::string(why));
+    return input_error("case id " + shortened_id(id) + ": must be suite/scenario@key=value,...: " + std::string(why));
   };
   const auto slash = id.find('/');
   if (slash == std::string_view::npos) throw bad("no '/'");
@@ -91,7 +86,7 @@ case_address parse_case_id(std::string_view id) {
   std::sort(address.settings.begin(), address.settings.end());
   const auto same_key = [](const auto& left, const auto& right) { return left.first == right.first; };
   const auto repeated = std::adjacent_find(address.settings.begin(), address.settings.end(), same_key);
-  if (repeated != address.settings.end()) throw bad("key " + repeated->first + " is there twice");
+  if (repeated != address.settings.end()) throw bad("key " + shortened_id(repeated->first) + " is there twice");
   return address;
 }
 
@@ -100,9 +95,10 @@ std::vector<case_spec> expand(const suite& from, const scenario& which, const mo
   const auto groups = remaining_groups(which, options.overrides);
   std::size_t total = 1;
   for (const auto& group : groups) {
-    total *= points_of(group);  // both factors are at most about 10^10: no overflow before the check
+    total *= group.points.size();  // a zip is as long as its file at most: no overflow before the check
     if (total > max_cases_per_scenario) {
-      refuse(which.place.child("sweep"), "", "makes more than " + std::to_string(max_cases_per_scenario) + " cases");
+      refuse(which.place.child("sweep"), "", "makes more than " + std::to_string(max_cases_per_scenario) + " cases",
+             rule_kind::relation);
     }
   }
   std::vector<case_spec> cases;
@@ -111,13 +107,13 @@ std::vector<case_spec> expand(const suite& from, const scenario& which, const mo
     auto swept = options.overrides;
     auto rest = number;
     for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-      const auto points = points_of(*group);
+      const auto points = group->points.size();
       apply_point(swept, *group, rest % points);
       rest /= points;
     }
     const auto id = case_id(from, which, swept);
     if (options.keep && !options.keep(id)) continue;
-    // An override can make points of a zip equal; one of them is enough.
+    // An override can make points of a group equal; one of them is enough.
     if (ids.insert(id).second) cases.push_back(make_case(from, which, swept, profiles));
   }
   return cases;
@@ -136,7 +132,7 @@ case_spec expand_one(const suite& from, const case_address& address, const model
   const auto which = std::find_if(from.scenarios.begin(), from.scenarios.end(),
                                   [&](const scenario& one) { return one.name == address.scenario; });
   if (which == from.scenarios.end()) {
-    throw input_error("suite " + from.name + " has no scenario " + address.scenario);
+    throw input_error("suite " + from.name + " has no scenario " + shortened_id(address.scenario));
   }
   field_settings swept;
   for (const auto& [key, text] : address.settings) {

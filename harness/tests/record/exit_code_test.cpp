@@ -10,7 +10,7 @@ namespace switchyard::harness {
 namespace {
 
 TEST(exit_code, every_combination) {
-  constexpr unsigned num_flags = 4;
+  constexpr unsigned num_flags = 5;
   const std::array<int, 6> strongest_first{6, 2, 3, 1, 4, 0};
   for (unsigned bits = 0; bits < (1U << (num_case_statuses + num_flags)); ++bits) {
     const auto bit = [bits](unsigned which) { return ((bits >> which) & 1U) != 0; };
@@ -20,6 +20,7 @@ TEST(exit_code, every_combination) {
     outcome.environment_lacking = bit(9);
     outcome.regressed = bit(10);
     outcome.inconclusive = bit(11);
+    outcome.empty_shard = bit(12);
 
     // Statuses in their order: pass, fail, crash, timeout, device_lost, skipped, waived, missing.
     std::set<int> reasons{0};
@@ -27,7 +28,7 @@ TEST(exit_code, every_combination) {
     for (const unsigned bad : {1U, 2U, 3U, 4U, 7U}) {
       if (bit(bad)) reasons.insert(2);
     }
-    if (bit(9) || !bit(0)) reasons.insert(3);
+    if (bit(9) || (!bit(0) && !bit(12))) reasons.insert(3);
     if (bit(10)) reasons.insert(1);
     if (bit(11)) reasons.insert(4);
     int expected = -1;

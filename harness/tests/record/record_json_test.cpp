@@ -44,12 +44,47 @@ TEST(record_json, a_failing_case_says_everything) {
   const auto& fault = out["faults"][0];
   EXPECT_EQ(fault["rank"], 1);
   EXPECT_EQ(fault["code"], "timeout");
-  EXPECT_EQ(fault["phase"], "combine");
-  EXPECT_EQ(fault["suspect"], 0);
+  EXPECT_EQ(fault["field"], "none");
+  EXPECT_EQ(out["time"]["faults"][0]["phase"], "combine");
+  EXPECT_EQ(out["time"]["faults"][0]["suspect"], 0);
   EXPECT_EQ(out["time"]["elapsed_ns"], 1'000'000'000);
   EXPECT_EQ(out["time"]["dispatch_ns"], (std::vector<int>{10, 5}));
   EXPECT_EQ(out["time"]["faults"][0]["missing"], (std::vector<int>{0, 65}));
   EXPECT_EQ(out["time"]["faults"][0]["waited_ns"], 201'000'000);
+  EXPECT_EQ(out["time"]["faults"][0]["awaited"], "nothing");
+}
+
+TEST(record_json, the_spec_says_how_inputs_were_drawn) {
+  auto spec = sample_spec("s", "ranks=2");
+  const auto written = [&] {
+    return nlohmann::json::parse(record_line(case_json(spec, sample_pass(1, 1), 5, {})))["spec"];
+  };
+  EXPECT_EQ(written()["routing"], "uniform");
+  EXPECT_EQ(written()["token_counts"], nullptr);
+  EXPECT_EQ(written()["padding_rows"], "0");
+  EXPECT_EQ(written()["late_rank"], nullptr);
+  EXPECT_EQ(written()["values"], "random");
+  EXPECT_EQ(written()["experts"], "scaled");
+  EXPECT_EQ(written()["hot_rank"], 0);
+  EXPECT_EQ(written()["trace"], nullptr);
+  spec.routing = routing_law::hot_rank;
+  spec.law.hot_rank = 1;
+  spec.token_counts = step_counts::parse("16:3/2");
+  spec.late.rank = 1;
+  spec.runtime_max_tokens_from = runtime_max_rule::own_tokens;
+  spec.duplicate_percent = 7;
+  EXPECT_EQ(written()["routing"], "hot_rank");
+  EXPECT_EQ(written()["hot_rank"], 1);
+  EXPECT_EQ(written()["hot_percent"], 100);
+  EXPECT_EQ(written()["token_counts"], "16:3/2");
+  EXPECT_EQ(written()["late_rank"], 1);
+  EXPECT_EQ(written()["runtime_max_tokens_from"], "own_tokens");
+  EXPECT_EQ(written()["duplicate_percent"], 7);
+  spec.routing = routing_law::zipf;
+  EXPECT_EQ(written()["zipf_exponent_percent"], 100);
+  spec.routing = routing_law::grouped;
+  EXPECT_EQ(written()["expert_groups"], 8);
+  EXPECT_EQ(written()["groups_per_token"], 4);
 }
 
 TEST(record_json, what_timing_changes_stands_under_time) {
@@ -62,10 +97,31 @@ TEST(record_json, what_timing_changes_stands_under_time) {
   fault.record.from_notice = 1;
   fault.record.origin = 0;
   insert(fault.record.missing, 3);
+  fault.record.awaited = awaited::rows;
+  fault.record.phase = phase::dispatch;
+  fault.record.epoch += 1;
+  fault.record.rank = -1;
+  fault.record.expected = 5;
+  fault.record.actual = 6;
   EXPECT_EQ(without_time(first, std::chrono::seconds(1)), without_time(second, std::chrono::seconds(2)));
   // ... and nothing else does: a difference in the result itself is seen.
   second.checked_bytes += 1;
   EXPECT_NE(without_time(first, std::chrono::seconds(1)), without_time(second, std::chrono::seconds(2)));
+}
+
+TEST(record_json, the_header_says_which_cases_were_asked_for) {
+  run_description run{"2026-11-29T16:46:08Z", 3, 72, {"run", "u"}};
+  run.selection.suites = {"u", "v"};
+  run.selection.filter = "*x*";
+  run.selection.tags = {"quick"};
+  run.selection.ranks = 4;
+  run.part = shard{2, 3};
+  run.cases_digest = 0xAB;
+  const auto out = nlohmann::json::parse(record_line(header_json(read_environment(), run)))["run"];
+  EXPECT_EQ(out["selection"],
+            nlohmann::json::parse(R"({"suites":["u","v"],"case":null,"filter":"*x*","tags":["quick"],"ranks":4})"));
+  EXPECT_EQ(out["shard"], nlohmann::json::parse(R"({"index":2,"count":3})"));
+  EXPECT_EQ(out["cases_digest"], "0xab");
 }
 
 TEST(record_json, a_record_is_one_line_of_utf8_whatever_is_in_it) {
@@ -85,6 +141,10 @@ TEST(record_json, the_header_knows_the_machine_and_the_build) {
   EXPECT_EQ(out["run"]["seed"], 3);
   EXPECT_EQ(out["run"]["times"], "host fabric, not NVLink");
   EXPECT_EQ(out["run"]["arguments"], (std::vector<std::string>{"run", "u"}));
+  EXPECT_EQ(out["run"]["shard"], nullptr);
+  EXPECT_EQ(out["run"]["selection"]["suites"], nlohmann::json::array());
+  EXPECT_EQ(out["run"]["selection"]["case"], nullptr);
+  EXPECT_EQ(out["run"]["cases_digest"], "0x0");
   const auto& env = out["env"];
   EXPECT_GE(env["cpu_cores"].get<int>(), 1);
   EXPECT_GE(env["page_bytes"].get<int>(), 4096);

@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "sample_results.hpp"
+#include "switchyard/harness/json_stream.hpp"
+#include "switchyard/harness/progress.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -116,7 +118,7 @@ TEST(suite_runner, a_stop_leaves_the_rest_missing) {
   EXPECT_EQ(summary.code(), exit_code::failed);
   EXPECT_EQ(summary.outcome().count(case_status::missing), 2U);
   EXPECT_EQ(f.lines().size(), 1U);
-  EXPECT_NE(f.shown.str().find("stopped: 2 cases were not run and count as missing\n"), std::string::npos);
+  EXPECT_NE(f.shown.str().find("stopped: 2 cases have no record and count as missing\n"), std::string::npos);
 }
 
 TEST(suite_runner, records_that_cannot_be_written_end_the_run_and_never_pass) {
@@ -138,6 +140,90 @@ TEST(suite_runner, records_that_cannot_be_written_end_the_run_and_never_pass) {
   EXPECT_EQ(summary.outcome().count(case_status::missing), 2U);
   ASSERT_EQ(f.lines().size(), 1U);
   EXPECT_NE(f.shown.str().find("a record could not be written: only "), std::string::npos) << f.shown.str();
+}
+
+TEST(suite_runner, a_case_that_was_stopped_inside_is_not_recorded) {
+  fixture f;
+  const auto summary = f.run([&](const case_spec& spec) {
+    if (spec.id != f.cases[1].id) return pass(spec);
+    case_result stopped;
+    stopped.status = case_status::missing;
+    return stopped;
+  });
+  EXPECT_EQ(summary.code(), exit_code::failed);
+  EXPECT_EQ(summary.outcome().count(case_status::missing), 2U);
+  EXPECT_EQ(f.lines().size(), 1U);
+}
+
+TEST(suite_runner, ends_at_the_first_failure_when_asked) {
+  fixture f;
+  suite_run_options options;
+  options.on_failure = after_failure::stop;
+  const auto summary = f.run([](const case_spec&) { return sample_fail(); }, options);
+  EXPECT_EQ(summary.outcome().count(case_status::fail), 1U);
+  EXPECT_EQ(summary.outcome().count(case_status::missing), 2U);
+  EXPECT_EQ(f.lines().size(), 1U);
+  EXPECT_NE(f.shown.str().find("ended at the first failure: 2 cases have no record"), std::string::npos);
+}
+
+TEST(suite_runner, cases_of_an_earlier_run_count_and_do_not_run) {
+  fixture f;
+  suite_run_options options;
+  options.done[f.cases[0].id] = {f.cases[0].id, 1, sample_fail(), std::chrono::seconds(1), "its line"};
+  options.done[f.cases[2].id] = {f.cases[2].id, 1, sample_pass(8000, 1), std::chrono::seconds(1), "its line"};
+  std::vector<std::string> ran;
+  const auto summary = f.run(
+      [&](const case_spec& spec) {
+        ran.push_back(spec.id);
+        return pass(spec);
+      },
+      options);
+  EXPECT_EQ(ran, std::vector<std::string>{f.cases[1].id});
+  EXPECT_EQ(f.lines().size(), 1U);  // what is recorded is not recorded again
+  EXPECT_EQ(summary.outcome().count(case_status::pass), 2U);
+  EXPECT_EQ(summary.outcome().count(case_status::fail), 1U);
+  EXPECT_EQ(summary.code(), exit_code::failed);
+  EXPECT_EQ(summary.rows().at(1).worst_dispatch_ns, 8000);
+  EXPECT_NE(f.shown.str().find("fail u/a@ranks=2: 1 finding"), std::string::npos) << f.shown.str();
+}
+
+TEST(suite_runner, an_internal_error_of_an_earlier_run_stays_one) {
+  fixture f;
+  auto crash = sample_pass(1, 1);
+  crash.status = case_status::crash;
+  crash.reason = std::string(internal_error_prefix) + "of no use";
+  suite_run_options options;
+  options.done[f.cases[0].id] = {f.cases[0].id, 1, crash, {}, "its line"};
+  EXPECT_EQ(f.run(pass, options).code(), exit_code::internal_error);
+}
+
+TEST(suite_runner, quiet_progress_shows_failures_only) {
+  fixture f;
+  progress_options how;
+  how.how = progress_options::style::quiet;
+  f.run(pass, {}, 1'000'000, how);
+  EXPECT_EQ(f.shown.str(), "");
+  f.run([](const case_spec&) { return sample_fail(); }, {}, 1'000'000, how);
+  EXPECT_EQ(f.shown.str().rfind("fail u/a@ranks=2: ", 0), 0U) << f.shown.str();
+}
+
+TEST(suite_runner, a_stream_of_json_holds_the_lines_of_the_records) {
+  fixture f;
+  std::ostringstream people;
+  json_stream stream(f.shown, people);
+  record_writer records(std::make_unique<text_sink>(f.written, 1'000'000));
+  run_cases(f.cases, pass, records, stream, {});
+  EXPECT_EQ(f.shown.str(), f.written);
+  EXPECT_EQ(people.str(), "");
+  f.shown.str("");
+  suite_run_options options;
+  options.stop_requested = [] { return true; };
+  run_cases(f.cases, pass, records, stream, options);
+  const auto error = nlohmann::json::parse(f.shown.str());
+  EXPECT_EQ(error["record"], "error");
+  EXPECT_EQ(error["message"], "stopped: 3 cases have no record and count as missing");
+  EXPECT_EQ(error["exit_code"], nullptr);
+  EXPECT_EQ(people.str(), "switchyard: stopped: 3 cases have no record and count as missing\n");
 }
 
 TEST(suite_runner, same_results_same_bytes_but_for_time) {

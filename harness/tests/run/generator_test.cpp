@@ -170,6 +170,89 @@ TEST(generator_test, hidden_rows_are_finite_mixed_and_now_and_then_special) {
   }
 }
 
+TEST(generator_test, padding_rows_name_no_expert_and_repeated_slots_do) {
+  auto spec = small_case(2);
+  spec.padding_rows = step_counts::parse("3:99").value();
+  spec.duplicate_percent = 100;
+  const step_generator generator(spec, 1, 0);
+  const std::vector<std::int32_t> none(4, -1);
+  for (std::int64_t token = 0; token < 9; ++token) {
+    const auto ids = ids_of(generator, 0, token);
+    EXPECT_EQ(ids == none, token >= 6) << token;
+    EXPECT_EQ(std::set<std::int32_t>(ids.begin(), ids.end()).size(), 1U);
+    EXPECT_EQ(ids_of(generator, 1, token), none);
+  }
+}
+
+std::vector<std::byte> hidden_row(const case_spec& spec, std::int64_t token, int rank = 0) {
+  const step_generator generator(spec, 1, 0);
+  std::vector<std::byte> row(generator.row_bytes(payload_kind::hidden_states));
+  generator.fill_row(payload_kind::hidden_states, rank, token, row.data());
+  return row;
+}
+
+TEST(generator_test, ones_are_ones) {
+  auto spec = small_case(1);
+  spec.values = hidden_values::ones;
+  spec.params.hidden_size = 3;
+  const auto bytes = [](std::initializer_list<int> values) {
+    std::vector<std::byte> row;
+    for (const int value : values) row.push_back(static_cast<std::byte>(value));
+    return row;
+  };
+  EXPECT_EQ(hidden_row(spec, 0), bytes({0x80, 0x3F, 0x80, 0x3F, 0x80, 0x3F}));
+  spec.params.dtype = dtype::fp16;
+  EXPECT_EQ(hidden_row(spec, 8), bytes({0x00, 0x3C, 0x00, 0x3C, 0x00, 0x3C}));
+  spec.params.dtype = dtype::fp32;
+  EXPECT_EQ(hidden_row(spec, 3), bytes({0, 0, 0x80, 0x3F, 0, 0, 0x80, 0x3F, 0, 0, 0x80, 0x3F}));
+  spec.params.dispatch_format = dispatch_format::fp8;
+  EXPECT_EQ(hidden_row(spec, 3), bytes({0x40, 0x40, 0x40}));
+}
+
+TEST(generator_test, nan_rows_are_every_fourth_and_nans_differ) {
+  for (const auto type : {dtype::bf16, dtype::fp16, dtype::fp32}) {
+    auto spec = small_case(1);
+    spec.params.dtype = type;
+    spec.params.hidden_size = 512;
+    spec.values = hidden_values::nan_rows;
+    const unsigned all_ones = type == dtype::fp16 ? 0x1F : 0xFF;
+    const std::uint32_t fraction = type == dtype::fp32 ? 0x7FFFFF : type == dtype::fp16 ? 0x3FF : 0x7F;
+    auto plain = spec;
+    plain.values = hidden_values::random;
+    for (std::int64_t token = 0; token < 9; ++token) {
+      const auto row = hidden_row(spec, token);
+      if (token % 4 != 3) {
+        EXPECT_EQ(row, hidden_row(plain, token));
+        continue;
+      }
+      std::set<std::uint32_t> fractions;
+      int negative = 0;
+      for (std::size_t at = 0; at < 512; ++at) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, row.data() + at * itemsize(type), itemsize(type));
+        ASSERT_EQ(element_at(type, row.data(), at).exponent, all_ones);
+        ASSERT_NE(bits & fraction, 0U);
+        fractions.insert(bits & fraction);
+        negative += element_at(type, row.data(), at).negative ? 1 : 0;
+      }
+      EXPECT_GT(fractions.size(), 64U);
+      EXPECT_NEAR(negative, 256, 57);  // five standard deviations of 512 coins
+    }
+  }
+}
+
+TEST(generator_test, bits_reach_every_exponent) {
+  auto spec = small_case(1);
+  spec.params.hidden_size = 4096;
+  spec.values = hidden_values::bits;
+  std::set<unsigned> exponents;
+  for (std::int64_t token = 0; token < 2; ++token) {
+    const auto row = hidden_row(spec, token);
+    for (std::size_t at = 0; at < 4096; ++at) exponents.insert(element_at(dtype::bf16, row.data(), at).exponent);
+  }
+  EXPECT_EQ(exponents.size(), 256U);  // 8192 draws: one of 256 is missed with probability 256 * e^-32
+}
+
 TEST(generator_test, no_two_rows_are_alike) {
   auto spec = small_case(4);
   spec.params.hidden_size = 4;  // 8 bytes, the least that must suffice

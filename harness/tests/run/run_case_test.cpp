@@ -23,7 +23,9 @@ std::string explain(const case_result& result) {
 
 case_result run_small(const case_spec& spec, std::uint64_t seed = 1) {
   arena memory(required_bytes(spec));
-  auto result = run_case(spec, memory, {.seed = seed, .make_fabric = {}});
+  run_options options;
+  options.seed = seed;
+  auto result = run_case(spec, memory, options);
   EXPECT_EQ(memory.used(), 0U);
   return result;
 }

@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every rule of the scenario language is broken once; each time the message names place, value and rule.
-#include "scenario_text.hpp"
+#include "bad_input.hpp"
 
 namespace switchyard::harness {
 namespace {
-
-struct bad_input {
-  std::string text;
-  std::string message;  // all of it, or its beginning where the parser's own words follow
-};
-
-void expect_refusals(const std::vector<bad_input>& inputs) {
-  for (const auto& input : inputs) {
-    const auto message = refusal([&] { expand(parse_suite(input.text, "t.json"), one_profile()); });
-    EXPECT_EQ(message.substr(0, input.message.size()), input.message) << input.text << "\n  full message: " << message;
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-  }
-}
 
 std::string one(const std::string& more) { return suite_text(scenario_text(more)); }
 std::string bare(const std::string& more) { return suite_text(shapeless_text(more)); }
@@ -33,7 +20,8 @@ TEST(bad_input, text_that_is_no_json) {
       {"// no\n" + one(""), "t.json: line 1, column 1: not JSON: "},
       {one(R"(, "steps": 01)"), "t.json: line 1, column 166: not JSON: "},
       {one(R"(, "steps": NaN)"), "t.json: line 1, column "},
-      {one(R"(, "steps": 1e999)"), "t.json: not JSON: "},
+      {one(R"(, "steps": 1e999)"), "t.json: /scenarios/0/steps: 1e999: must be a number that a double can hold"},
+      {"[0, {\"a\": [1, -1e400]}]", "t.json: /1/a/1: -1e400: must be a number that a double can hold"},
       {"{\"suite\": \"\xff\"}", "t.json: line 1, column 12: not UTF-8"},
       {"{\"suite\": \"\xc0\xaf\"}", "t.json: line 1, column 12: not UTF-8"},      // overlong
       {"{\"suite\": \"\xed\xa0\x80\"}", "t.json: line 1, column 12: not UTF-8"},  // a surrogate
@@ -64,8 +52,13 @@ TEST(bad_input, top_level) {
        "t.json: /scenarios: []: must have at least one scenario"},
       {R"({"suite": "t", "description": "d", "scenarios": {}})", "t.json: /scenarios: {}: must be an array"},
       {R"({"suite": "t", "description": "d", "scenarios": [], "a/b~c": 1})", "t.json: /a~1b~0c: 1: unknown field"},
-      {R"({"suite": "u", "description": "d", "scenarios": []})",
-       R"(t.json: /suite: "u": must be the file's name without .json: t)"},
+      {R"({"suite": "u", "description": "d", "include": ["v"]})",
+       "t.json: /suite: u: must be the file's name without .json: t"},
+      {R"({"suite": "t", "description": "d", "include": []})", "t.json: /include: []: must have at least one suite"},
+      {R"({"suite": "t", "description": "d", "include": "v"})", R"(t.json: /include: "v": must be an array)"},
+      {R"({"suite": "t", "description": "d", "include": ["a.json"]})",
+       R"(t.json: /include/0: "a.json": must be a text of one or more of a-z, 0-9 and _)"},
+      {R"({"suite": "t", "description": "d", "include": ["v", "v"]})", R"(t.json: /include/1: "v": is there twice)"},
       {R"({"suite": "T x", "description": "d", "scenarios": []})",
        R"(t.json: /suite: "T x": must be a text of one or more of a-z, 0-9 and _)"},
       {R"({"suite": "t", "description": "", "scenarios": []})",
@@ -154,7 +147,7 @@ TEST(bad_input, impossible_shapes) {
       {suite_text(R"({"name": "s", "sentence": "x", "tokens": 8, "profile": "tiny"})"),
        at + "ranks: missing (case t/s)"},
       {suite_text(R"({"name": "s", "sentence": "x", "ranks": 2, "profile": "tiny"})"),
-       at + "tokens: missing (case t/s)"},
+       at + "tokens: missing: a scenario has tokens, token_counts or a trace (case t/s)"},
       {one(R"(, "runtime_max_tokens": 7)"), at + "tokens: 8: must be at most runtime_max_tokens (7) (case t/s)"},
       {one(R"(, "max_tokens_per_rank": 7)"),
        at + "max_tokens_per_rank: 7: must be at least tokens and runtime_max_tokens (8) (case t/s)"},
@@ -167,7 +160,8 @@ TEST(bad_input, impossible_faults) {
   const std::string at = "t.json: /scenarios/0/";
   expect_refusals({
       {one(R"(, "expected_fault": "timeout")"),
-       at + "expected_fault: timeout: needs an absent rank: nothing else makes a case fault (case t/s)"},
+       at + "expected_fault: timeout: needs an absent rank, or runtime_max_tokens_from own_tokens: nothing else makes "
+            "a case fault (case t/s)"},
       {one(R"(, "absent": {"rank": 1})"), at + "expected_fault: must be set where a rank is absent"},
       {one(R"(, "expected_fault": "timeout", "absent": {"step": 1})"), at + "absent.rank: missing (case t/s)"},
       {one(R"(, "expected_fault": "timeout", "absent": {"rank": 4})"), at + "absent/rank: 4: must be below ranks (4)"},
@@ -187,7 +181,7 @@ TEST(bad_input, sweeps) {
       {swept("[3]"), at + "/0: 3: must be an object"},
       {swept(R"({"axes": {}})"), at + "/kind: missing"},
       {swept(R"({"kind": "product"})"), at + "/axes: missing"},
-      {swept(R"({"kind": "pairwise", "axes": {}})"), at + R"(/kind: "pairwise": must be one of product, zip)"},
+      {swept(R"({"kind": "pair", "axes": {}})"), at + R"(/kind: "pair": must be one of product, zip, pairwise)"},
       {swept(R"({"kind": "product", "axes": {}})"), at + "/axes: {}: must have at least one axis"},
       {swept(R"({"kind": "product", "axes": [], "x": 1})"), at + "/x: 1: unknown field"},
       {swept(R"({"kind": "product", "axes": []})"), at + "/axes: []: must be an object"},
@@ -200,9 +194,9 @@ TEST(bad_input, sweeps) {
       {swept(R"({"kind": "zip", "axes": {"blocks": [1, 1], "workers": [1, 1]}})"),
        at + "/axes/blocks/1: 1,1,: this combination is in the zip twice"},
       {swept(R"({"kind": "zip", "axes": {"blocks": [1, 2], "workers": [1]}})"),
-       at + "/axes/workers: [1]: must have 2 values, as axis blocks of the same zip"},
+       at + "/axes/workers: has 1 values and must have 2, as axis blocks of the same zip"},
       {swept(R"([{"kind": "zip", "axes": {"steps": [1]}}, {"kind": "zip", "axes": {"steps": [2]}}])"),
-       at + "/1/axes/steps/0: steps: is swept twice"},
+       at + "/1/axes/steps: is swept twice"},
       {swept(R"({"kind": "product", "axes": {"ranks": [1]}})"), "t.json: /scenarios/0/ranks: 4: is both set and swept"},
       {swept(R"({"kind": "product", "axes": {"runtime_max_tokens": [9, 7]}})"),
        "t.json: /scenarios/0/tokens: 8: must be at most runtime_max_tokens (7) (case t/s@runtime_max_tokens=7)"},

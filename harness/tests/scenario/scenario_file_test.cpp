@@ -53,6 +53,49 @@ TEST(scenario_file, every_field_arrives_in_the_case) {
   EXPECT_EQ(spec.absent->phase, phase::combine);
 }
 
+TEST(scenario_file, counts_and_strides_arrive_in_the_case) {
+  const auto cases = cases_of_text(R"({"name": "s", "sentence": "x", "num_experts": 20, "top_k": 5, "hidden_size": 96,
+      "ranks": 4, "token_counts": "5:17:3:32/8", "padding_rows": "0:1:2:3", "empty_ranks": 2,
+      "runtime_max_tokens_from": "drawn", "max_tokens_per_rank": 40, "values": "nan_rows", "experts": "identity",
+      "duplicate_percent": 21, "late_us": 30, "late_rank": 3})");
+  const auto& spec = cases.front();
+  EXPECT_EQ(spec.num_tokens, 32);
+  ASSERT_TRUE(spec.token_counts.has_value());
+  EXPECT_EQ(spec.token_counts->text(), "5:17:3:32/8");
+  EXPECT_EQ(spec.padding_rows.text(), "0:1:2:3");
+  EXPECT_EQ(spec.empty_ranks, 2);
+  EXPECT_EQ(spec.runtime_max_tokens_from, runtime_max_rule::drawn);
+  EXPECT_EQ(spec.params.max_tokens_per_rank, 40);
+  EXPECT_EQ(spec.values, hidden_values::nan_rows);
+  EXPECT_EQ(spec.experts, reference::expert_law::identity);
+  EXPECT_EQ(spec.duplicate_percent, 21);
+  EXPECT_EQ(spec.late.rank, 3);
+}
+
+TEST(scenario_file, what_the_laws_need_arrives_in_the_case) {
+  const auto law_of = [](const std::string& more) { return cases_of_text(scenario_text(more)).front(); };
+  EXPECT_EQ(law_of(R"(, "routing": "zipf", "zipf_exponent_percent": 137)").law.zipf_exponent_percent, 137);
+  const auto hot = law_of(R"(, "routing": "hot_rank", "hot_percent": 42, "hot_rank": 3)");
+  EXPECT_EQ(hot.routing, routing_law::hot_rank);
+  EXPECT_EQ(hot.law.hot_percent, 42);
+  EXPECT_EQ(hot.law.hot_rank, 3);
+  EXPECT_EQ(law_of(R"(, "routing": "hot_expert", "hot_expert": 9)").law.hot_expert, 9);
+  const auto grouped = law_of(R"(, "routing": "grouped", "expert_groups": 5, "groups_per_token": 2)");
+  EXPECT_EQ(grouped.law.expert_groups, 5);
+  EXPECT_EQ(grouped.law.groups_per_token, 2);
+  for (const auto law : {routing_law::balanced, routing_law::local, routing_law::remote}) {
+    EXPECT_EQ(law_of(R"(, "routing": ")" + std::string(to_string(law)) + "\"").routing, law);
+  }
+}
+
+TEST(scenario_file, counts_may_be_swept_and_stand_in_ids) {
+  const auto cases = cases_of_text(R"({"name": "s", "sentence": "x", "profile": "tiny", "ranks": 2,
+      "sweep": {"kind": "product", "axes": {"token_counts": ["0:3/4", "5"]}}})");
+  EXPECT_EQ(ids_of(cases), (std::vector<std::string>{"t/s@token_counts=0:3/4", "t/s@token_counts=5"}));
+  const auto address = parse_case_id(cases.front().id);
+  EXPECT_EQ(address.settings, (std::vector<std::pair<std::string, std::string>>{{"token_counts", "0:3/4"}}));
+}
+
 TEST(scenario_file, what_is_not_said_has_the_defaults_of_a_case) {
   const auto cases = cases_of_text(shapeless_text(R"(, "profile": "tiny")"));
   ASSERT_EQ(cases.size(), 1U);
@@ -110,6 +153,7 @@ TEST(scenario_fields, text_of_a_value_reads_back_as_the_value) {
     std::vector<field_value> values;
     if (rule.kind == field_kind::boolean) values = {true, false};
     if (rule.kind == field_kind::integer) values = {rule.min, rule.max};
+    if (rule.kind == field_kind::counts) values = {std::string("0"), std::string("1:2/3")};
     for (const auto word : rule.words) values.emplace_back(std::string(word));
     for (const auto& value : values) {
       EXPECT_TRUE(obeys(rule, value)) << rule.name;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scenario files that the project ships: they parse, and they hold what they are for.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
 #include "scenario_text.hpp"
+#include "switchyard/harness/must_pass.hpp"
 #include "switchyard/harness/suite_selection.hpp"
 
 namespace switchyard::harness {
@@ -55,14 +57,15 @@ TEST(shipped_suites, profiles_are_those_of_the_published_models) {
 TEST(shipped_suites, every_suite_loads_and_its_ids_are_unique_and_lead_back) {
   std::set<std::string> seen;
   for (const auto& name : shipped().names()) {
-    for (const auto& spec : cases_of_suite(name)) {
+    const auto from = shipped().load(name);
+    std::size_t cases = 0;
+    for (const auto& spec : expand(from, shipped().profiles())) {
       EXPECT_TRUE(seen.insert(spec.id).second) << spec.id;
-      case_selection one;
-      one.case_id = spec.id;
-      const auto again = select_cases(shipped(), one);
-      ASSERT_EQ(again.size(), 1U);
-      EXPECT_EQ(again.front().id, spec.id);
+      EXPECT_EQ(expand_one(from, parse_case_id(spec.id), shipped().profiles()).id, spec.id);
+      ++cases;
     }
+    EXPECT_EQ(cases > 0, !from.scenarios.empty()) << name;
+    EXPECT_GE(cases_of_suite(name).size(), std::max<std::size_t>(1, cases)) << name;
   }
 }
 
@@ -93,6 +96,22 @@ TEST(shipped_suites, sanitize_varies_and_interleaves) {
   EXPECT_EQ(points.size(), 5U * 3U * 2U);
 }
 
+TEST(shipped_suites, routing_has_every_law_and_trace_on_every_group) {
+  std::set<std::pair<routing_law, int>> laws;
+  std::set<std::string> traces;
+  for (const auto& spec : cases_of_suite("routing")) {
+    laws.emplace(spec.routing, spec.ep_size);
+    if (spec.trace) traces.insert(spec.trace->about().name);
+  }
+  for (const auto law : all_routing_laws) {
+    for (const int ranks : {2, 3, 4, 8}) EXPECT_TRUE(laws.count({law, ranks})) << to_string(law) << ' ' << ranks;
+  }
+  const auto folder = std::filesystem::path(SWITCHYARD_TEST_SCENARIOS) / "traces";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    EXPECT_TRUE(traces.count(file.path().stem().string())) << file.path() << " is in no case";
+  }
+}
+
 TEST(shipped_suites, scale_reaches_a_rack) {
   const auto cases = cases_of_suite("scale");
   std::set<std::pair<int, std::int64_t>> points;
@@ -113,6 +132,88 @@ TEST(shipped_suites, faults_host_loses_a_rank_before_each_phase) {
   }
   EXPECT_EQ(points, (std::set<std::pair<int, phase>>{
                         {2, phase::dispatch}, {2, phase::combine}, {4, phase::dispatch}, {4, phase::combine}}));
+}
+
+TEST(shipped_suites, bugs_has_a_scenario_for_every_report_that_this_fabric_can_show) {
+  std::set<std::string> numbers;
+  for (const auto& spec : cases_of_suite("bugs")) numbers.insert(spec.name.substr(0, 4));
+  EXPECT_EQ(numbers, (std::set<std::string>{"b01_", "b02_", "b03_", "b04_", "b06_", "b07_", "b15_", "b16_", "b17_",
+                                            "b18_", "b20_", "b21_"}));
+}
+
+TEST(shipped_suites, conformance_is_small_and_has_its_pairs) {
+  const auto cases = cases_of_suite("conformance");
+  EXPECT_LE(cases.size(), 500U);
+  std::set<std::pair<int, std::int64_t>> ranks_and_tokens;
+  std::set<std::pair<std::int64_t, std::int64_t>> slots_and_tokens;
+  std::set<std::pair<std::int64_t, std::int64_t>> widths_and_slots;
+  std::set<std::pair<int, std::int64_t>> ranks_and_widths;
+  for (const auto& spec : cases) {
+    if (spec.name != "steady") continue;
+    ranks_and_tokens.emplace(spec.ep_size, spec.num_tokens);
+    slots_and_tokens.emplace(spec.params.top_k, spec.num_tokens);
+    widths_and_slots.emplace(spec.params.hidden_size, spec.params.top_k);
+    ranks_and_widths.emplace(spec.ep_size, spec.params.hidden_size);
+  }
+  EXPECT_EQ(ranks_and_tokens.size(), 12U * 14U);
+  EXPECT_EQ(slots_and_tokens.size(), 16U * 14U);
+  EXPECT_EQ(widths_and_slots.size(), 14U * 16U);
+  EXPECT_EQ(ranks_and_widths.size(), 12U * 14U);
+}
+
+TEST(shipped_suites, conformance_has_its_corners) {
+  std::set<std::string> corners;
+  for (const auto& spec : cases_of_suite("conformance")) {
+    if (std::find(spec.tags.begin(), spec.tags.end(), "corner") == spec.tags.end()) continue;
+    corners.insert(spec.name);
+    if (spec.name == "full") {
+      EXPECT_EQ(spec.num_tokens, spec.params.max_tokens_per_rank) << spec.id;
+    }
+    if (spec.name == "epoch_wrap") {
+      EXPECT_GT(std::uint64_t{spec.first_epoch} + 2U * 20U, std::uint64_t{1} << 32U);
+    }
+    if (spec.name == "all_slots") {
+      EXPECT_EQ(spec.params.top_k, max_top_k) << spec.id;
+    }
+  }
+  EXPECT_EQ(corners, (std::set<std::string>{"full", "one_token", "nobody", "one_expert", "epoch_wrap", "all_slots"}));
+}
+
+TEST(shipped_suites, conformance_full_has_conformance_and_more) {
+  std::map<std::string, std::size_t> cases;
+  for (const auto& spec : cases_of_suite("conformance_full")) ++cases[spec.suite];
+  EXPECT_EQ(cases["conformance"], cases_of_suite("conformance").size());
+  EXPECT_GE(cases["conformance_full"], 3 * cases["conformance"]);
+}
+
+TEST(shipped_suites, every_must_pass_entry_matches_a_case) {
+  must_pass_evidence evidence;
+  for (const auto& name : shipped().names()) {
+    for (const auto& spec : cases_of_suite(name)) {
+      evidence.selected.push_back(spec.id);
+      evidence.statuses[spec.id] = case_status::pass;
+    }
+  }
+  evidence.due = evidence.selected;
+  std::size_t lists = 0;
+  for (const auto& file : std::filesystem::directory_iterator(SWITCHYARD_TEST_SCENARIOS "/must_pass")) {
+    const auto list = read_must_pass_file(file.path());
+    ++lists;
+    for (const auto& shortfall : judge_must_pass(list, evidence)) ADD_FAILURE() << describe(list, shortfall);
+  }
+  EXPECT_EQ(lists, 1U);
+}
+
+TEST(shipped_suites, the_host_fabric_must_pass_all_of_smoke_bugs_and_conformance) {
+  case_selection selection;
+  selection.suites = {"smoke", "bugs", "conformance"};
+  must_pass_evidence nothing_ran;
+  nothing_ran.selected = nothing_ran.due = ids_of(select_cases(shipped(), selection));
+  std::set<std::string> missing;
+  for (const auto& shortfall : judge_must_pass(load_must_pass(SWITCHYARD_TEST_SCENARIOS, "host"), nothing_ran)) {
+    missing.insert(shortfall.case_id);
+  }
+  EXPECT_EQ(missing, std::set<std::string>(nothing_ran.selected.begin(), nothing_ran.selected.end()));
 }
 
 }  // namespace

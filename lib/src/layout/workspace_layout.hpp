@@ -64,44 +64,50 @@ struct region_spec {
   layout::writer writer;
   /// Whether the region holds signals or state that must read 0 before the first step.
   bool zeroed;
+  std::string_view holds;  ///< one phrase, for docs/workspace_layout.md
   std::uint64_t (*bytes)(const extents&);
 };
 
 inline constexpr std::uint64_t line_bytes = 128;  ///< words that different blocks hammer lie on lines of their own
 
 inline constexpr std::array<region_spec, num_regions> region_table{{
-    {region::round_state, "round_state", "8 * 128", writer::self, true, [](const extents&) { return 8 * line_bytes; }},
-    {region::notice, "notice", "128", writer::peers, true, [](const extents&) { return line_bytes; }},
-    {region::headers, "headers", "2 phases * 2 parities * ep_size * header_words * 8", writer::peers, true,
+    {region::round_state, "round_state", "8 * 128", writer::self, true,
+     "epoch, phase due, step index, timeouts, poison, tickets", [](const extents&) { return 8 * line_bytes; }},
+    {region::notice, "notice", "128", writer::peers, true, "the last fault notice",
+     [](const extents&) { return line_bytes; }},
+    {region::headers, "headers", "2 * 2 * ep_size * header_words * 8", writer::peers, true,
+     "one header per phase, parity of the step, and source",
      [](const extents& e) { return 2 * 2 * e.ep_size * e.header_words() * 8; }},
     {region::dispatch_flags, "dispatch_flags", "ep_size * max_chunks * 8", writer::peers, true,
-     [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
+     "rows of (source, chunk) are here", [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
     {region::combine_flags, "combine_flags", "ep_size * max_chunks * 8", writer::peers, true,
-     [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
+     "rows of (owner, chunk) may be read there", [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
     {region::chunk_counts, "chunk_counts", "max_chunks * ep_size * 8", writer::self, true,
+     "rows of each chunk for each rank, for the look-back",
      [](const extents& e) { return e.max_chunks() * e.ep_size * 8; }},
     {region::sent_bitmaps, "sent_bitmaps", "ep_size * bitmap_words * 4", writer::self, false,
+     "what this rank routed to each peer in the step",
      [](const extents& e) { return e.ep_size * e.bitmap_words() * 4; }},
     {region::routes, "routes", "max_tokens * slots * 8", writer::self, false,
-     [](const extents& e) { return e.max_tokens * e.slots() * 8; }},
-    {region::recv_counts, "recv_counts", "ep_size * 4", writer::self, false,
+     "rank and packed row of each of a token's copies", [](const extents& e) { return e.max_tokens * e.slots() * 8; }},
+    {region::recv_counts, "recv_counts", "ep_size * 4", writer::self, false, "rows received from each source",
      [](const extents& e) { return e.ep_size * 4; }},
     // Only this rank writes the view of the ids, so that a failed dispatch can clear it for good while a slow peer may
     // still be storing rows into the inbox.
-    {region::topk_ids, "topk_ids", "receive_rows * top_k * 4", writer::self, false,
+    {region::topk_ids, "topk_ids", "receive_rows * top_k * 4", writer::self, false, "the caller's view of the ids",
      [](const extents& e) { return e.receive_rows() * e.top_k * 4; }},
-    {region::topk_ids_inbox, "topk_ids_inbox", "receive_rows * top_k * 4", writer::peers, false,
+    {region::topk_ids_inbox, "topk_ids_inbox", "receive_rows * top_k * 4", writer::peers, false, "ids as they arrive",
      [](const extents& e) { return e.receive_rows() * e.top_k * 4; }},
-    {region::topk_weights, "topk_weights", "receive_rows * top_k * 4", writer::peers, false,
+    {region::topk_weights, "topk_weights", "receive_rows * top_k * 4", writer::peers, false, "weights",
      [](const extents& e) { return e.receive_rows() * e.top_k * 4; }},
-    {region::hidden_states, "hidden_states", "receive_rows * hidden_bytes", writer::peers, false,
+    {region::hidden_states, "hidden_states", "receive_rows * hidden_bytes", writer::peers, false, "hidden states",
      [](const extents& e) { return e.receive_rows() * e.hidden_bytes; }},
     {region::hidden_states_scale, "hidden_states_scale", "receive_rows * scale_bytes", writer::peers, false,
-     [](const extents& e) { return e.receive_rows() * e.scale_bytes; }},
-    {region::extra, "extra", "receive_rows * extra_bytes", writer::peers, false,
+     "scales of the dispatch format", [](const extents& e) { return e.receive_rows() * e.scale_bytes; }},
+    {region::extra, "extra", "receive_rows * extra_bytes", writer::peers, false, "the extra payload",
      [](const extents& e) { return e.receive_rows() * e.extra_bytes; }},
     {region::combine_rows, "combine_rows", "receive_rows * combine_row_bytes", writer::self, false,
-     [](const extents& e) { return e.receive_rows() * e.combine_row_bytes; }},
+     "expert outputs, read by their origins", [](const extents& e) { return e.receive_rows() * e.combine_row_bytes; }},
 }};
 
 inline constexpr std::uint64_t region_alignment = 256;  ///< every view starts on it, so any vector width may be used

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "layout/workspace_layout.hpp"
 #include "switchyard/spec/faults.hpp"
@@ -36,6 +37,39 @@ enum class header_word : std::uint8_t {
 static_assert(static_cast<std::size_t>(header_word::reserved) + 1 == fixed_header_words);
 
 inline constexpr std::uint64_t bitmap_word = fixed_header_words;  ///< index of the bitmap's first word
+
+/// What stands in a fixed word: one phrase each, for docs/protocol.md.
+struct header_word_spec {
+  header_word word;
+  std::string_view name;
+  std::string_view holds;
+};
+inline constexpr std::array<header_word_spec, fixed_header_words> header_word_table{{
+    {header_word::digest, "digest", "of all words that must match"},
+    {header_word::row_count, "row_count", "dispatch: rows for the receiver; combine: rows that the owner holds for it"},
+    {header_word::runtime_max_tokens_per_rank, "runtime_max_tokens_per_rank", "T"},
+    {header_word::payload_set, "payload_set", "bit i set: payload i travels"},
+    {header_word::hidden_states_row_bytes, "hidden_states_row_bytes", "bytes of a row, 0 where it does not travel"},
+    {header_word::topk_ids_row_bytes, "topk_ids_row_bytes", "the same"},
+    {header_word::topk_weights_row_bytes, "topk_weights_row_bytes", "the same"},
+    {header_word::hidden_states_scale_row_bytes, "hidden_states_scale_row_bytes", "the same"},
+    {header_word::extra_row_bytes, "extra_row_bytes", "the same"},
+    {header_word::transport, "transport", "of the phase"},
+    {header_word::chunk_tokens, "chunk_tokens", "tokens (dispatch) or rows (combine) under one flag"},
+    {header_word::combine_hidden_size, "combine_hidden_size", "h; 0 in dispatch"},
+    {header_word::combine_dtype, "combine_dtype", "of expert outputs and sums; 0 in dispatch"},
+    {header_word::incarnation, "incarnation", "of the sender's workspace"},
+    {header_word::num_tokens, "num_tokens", "n of the sender: told, not compared"},
+    {header_word::reserved, "reserved", "0"},
+}};
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < fixed_header_words; ++i) {
+        if (header_word_table[i].word != static_cast<header_word>(i)) return false;
+      }
+      return true;
+    }(),
+    "the table is indexed by header_word");
 
 /// Words on which all ranks must agree, in the order in which a disagreement is named.
 struct must_match {

@@ -5,32 +5,36 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "switchyard/harness/case_choices.hpp"
+#include "switchyard/harness/routing_trace.hpp"
+#include "switchyard/harness/step_counts.hpp"
+#include "switchyard/reference/simulated_expert.hpp"
 #include "switchyard/spec/faults.hpp"
 #include "switchyard/spec/shapes.hpp"
 
 namespace switchyard::harness {
 
-/// How expert ids are drawn.
-enum class routing_law : std::uint8_t {
-  uniform,   ///< top_k distinct experts, each subset equally likely
-  balanced,  ///< every expert equally often over the ranks' tokens of a step, distinct within a row
+inline constexpr int most_expert_groups = 256;  ///< as many as there can be ranks
+
+/// What the routing laws need besides their name.
+struct routing_parameters {
+  int zipf_exponent_percent = 100;  ///< s in hundredths, 0..1000
+  int hot_percent = 100;            ///< share of tokens that follow hot_rank or hot_expert; the rest are uniform
+  int hot_rank = 0;
+  std::int64_t hot_expert = 0;
+  int expert_groups = 8;  ///< groups of neighbours, as even as can be: the first num_experts mod groups have one more
+  int groups_per_token = 4;  ///< of which a token's experts come
 };
 
-/// Whether shapes stay or change from step to step.
-enum class step_variation : std::uint8_t {
-  fixed,  ///< every rank has num_tokens tokens in every step
-  vary,   ///< per step: n of each rank from 0 .. num_tokens, T from max n .. capacity, weights and extra come and go,
-          ///< combine's h from {hidden_size, smaller}, some ids invalid, zero-copy combine on and off
-};
-
-/// A rank that is slow: before each phase of each step, one rank drawn at random sleeps up to `at_most`.
+/// A rank that is slow: before each phase of each step, one rank sleeps up to `at_most`.
 struct lateness {
   std::chrono::microseconds at_most{0};
+  std::optional<int> rank;  ///< which one; none: drawn anew each time
 };
 
 /// A rank that never enters `phase` of `step`; it stays alive and calls nothing more.
@@ -49,12 +53,21 @@ struct case_spec {
 
   int ep_size = 1;
   comm_params params;
-  std::int64_t num_tokens = 0;                     ///< per rank and step; the maximum when varying
-  std::optional<std::int64_t> runtime_max_tokens;  ///< T; none: max(1, num_tokens)
+  std::int64_t num_tokens = 0;                     ///< per rank and step; the maximum where steps or ranks differ
+  std::optional<step_counts> token_counts;         ///< n of each step and rank
+  int empty_ranks = 0;                             ///< so many ranks, at most all, drawn anew each step, have no tokens
+  std::optional<std::int64_t> runtime_max_tokens;  ///< T of every step; none: as runtime_max_tokens_from says
+  runtime_max_rule runtime_max_tokens_from = runtime_max_rule::tokens;
   bool topk_weights = true;
   std::size_t extra_bytes = 0;
   routing_law routing = routing_law::uniform;
-  int invalid_percent = 0;  ///< share of ids replaced by invalid_expert_id, 0..100
+  routing_parameters law;
+  std::shared_ptr<const routing_trace> trace;  ///< of routing_law::trace: n, ids and, where it has them, weights
+  int duplicate_percent = 0;  ///< chance that a slot but the first repeats an earlier one of its row, 0..100
+  int invalid_percent = 0;    ///< share of ids replaced by invalid_expert_id, 0..100
+  step_counts padding_rows;   ///< of each step and rank: the last rows, at most all n, name no expert in any slot
+  hidden_values values = hidden_values::random;
+  reference::expert_law experts = reference::expert_law::scaled;
   step_variation variation = step_variation::fixed;
   int steps = 3;
   int blocks = 1;   ///< blocks per launch of a rank
@@ -67,10 +80,7 @@ struct case_spec {
   fault_code expected_fault = fault_code::none;  ///< a case that must fault: which code, on every rank that is there
 };
 
-std::string_view to_string(routing_law law) noexcept;
-std::string_view to_string(step_variation variation) noexcept;
-
-/// Bytes of arena that run_case needs for `spec`.
+/// Memory that run_case needs for `spec`: bytes of arena, and those of the case's trace, which lies beside it.
 std::size_t required_bytes(const case_spec& spec);
 
 }  // namespace switchyard::harness

@@ -30,6 +30,8 @@ struct run_outcome {
   bool environment_lacking = false;  ///< a required GPU, for example
   bool regressed = false;
   bool inconclusive = false;
+  std::size_t shortfalls = 0;  ///< of lists of cases that must pass
+  bool empty_shard = false;  ///< no case was dealt to this shard, so that none could pass
 
   [[nodiscard]] std::size_t count(case_status status) const noexcept { return cases[static_cast<std::size_t>(status)]; }
   std::size_t& count(case_status status) noexcept { return cases[static_cast<std::size_t>(status)]; }
@@ -37,6 +39,9 @@ struct run_outcome {
 
 /// Never bad_input: such a run has no outcome.
 exit_code exit_code_of(const run_outcome& outcome) noexcept;
+
+/// The name of the enumerator.
+std::string_view to_string(exit_code code) noexcept;
 
 /// One line for people.
 std::string_view meaning(exit_code code) noexcept;

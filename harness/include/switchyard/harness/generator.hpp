@@ -6,8 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
-#include <vector>
 
 #include "switchyard/harness/case_spec.hpp"
 #include "switchyard/harness/generator_random.hpp"
@@ -30,6 +30,8 @@ std::size_t payload_row_bytes(const case_spec& spec, payload_kind kind) noexcept
 /// Whether hidden states travel as elements of params.dtype, on which arithmetic means something.
 bool rows_are_elements(const comm_params& params) noexcept;
 
+class expert_drawer;
+
 /// Makes rows of one step. Immutable, usable by several threads.
 class step_generator {
  public:
@@ -44,10 +46,13 @@ class step_generator {
 
   /// Writes row `token` of `rank`, row_bytes(kind) bytes. Precondition: 0 <= token < plan().num_tokens[rank].
   ///
-  /// hidden_states: when rows are elements, finite normal values of both signs over 8 or 16 powers of two and one -0;
-  ///   one row in 64 has random bits instead, so that subnormals, infinities and NaNs travel too. Else random bytes.
-  /// topk_ids: by the routing law, then some slots replaced by ids that name no expert.
-  /// topk_weights: fp32 multiples of 2^-15 in (0, 2].
+  /// hidden_states: as case_spec::values says. random, when rows are elements: finite normal values of both signs over
+  ///   8 or 16 powers of two and one -0; one row in 64 has random bits instead, so that subnormals, infinities and NaNs
+  ///   travel too. Else random bytes.
+  /// topk_ids: by the routing law, then some slots repeated, then some replaced by ids that name no expert; no slot of
+  /// a
+  ///   padding row names one.
+  /// topk_weights: those of the case's trace; without one, fp32 multiples of 2^-15 in (0, 2].
   /// hidden_states_scale, extra: random bytes.
   void fill_row(payload_kind kind, int rank, std::int64_t token, std::byte* out) const;
 
@@ -58,13 +63,14 @@ class step_generator {
   void fill_weight_row(int rank, std::int64_t token, std::byte* out) const;
 
   comm_params params_;
-  routing_law routing_;
+  hidden_values values_;
+  int duplicate_percent_;
+  std::shared_ptr<const routing_trace> trace_;
   std::uint64_t seed_;
   int step_;
   step_plan plan_;
   std::array<std::size_t, all_payloads.size()> row_bytes_{};
-  std::vector<std::int32_t> permutation_;          // of the experts; empty unless balanced
-  std::vector<std::uint64_t> tokens_before_rank_;  // exclusive prefix sum of plan_.num_tokens
+  std::shared_ptr<const expert_drawer> experts_;  // shared by copies: immutable
 };
 
 }  // namespace switchyard::harness

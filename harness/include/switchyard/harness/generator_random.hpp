@@ -2,6 +2,7 @@
 // Random numbers that are a function of coordinates, not of history: any row of any step can be made again alone.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <initializer_list>
 
@@ -46,6 +47,15 @@ class counter_random {
     }
   }
 
+  /// Uniform in [0, bound), without bias, for bounds that need not fit in 32 bits. Precondition: bound >= 1.
+  constexpr std::uint64_t below_wide(std::uint64_t bound) noexcept {
+    const std::uint64_t mask = bound == 1 ? 0 : ~std::uint64_t{0} >> std::countl_zero(bound - 1);
+    for (;;) {  // as many bits as bound - 1 has: more than half of the draws are below the bound
+      const std::uint64_t drawn = next() & mask;
+      if (drawn < bound) return drawn;
+    }
+  }
+
   /// True in `numerator` of `denominator` cases.
   constexpr bool chance(std::uint64_t numerator, std::uint64_t denominator) noexcept {
     return below(denominator) < numerator;
@@ -68,6 +78,10 @@ enum class random_use : std::uint64_t {
   extra,
   row_mode,
   lateness,
+  popularity,
+  duplicates,
+  empty_ranks,
+  runtime_max_tokens,
 };
 
 }  // namespace switchyard::harness

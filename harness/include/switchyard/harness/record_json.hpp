@@ -3,9 +3,14 @@
 //
 //   {"record":"header", "schema":1, "env":{...}, "run":{...}}       first line
 //   {"record":"case", "id":..., "status":..., ..., "time":{...}}    one line per case
+//   {"record":"summary", ...}                                       the file beside it
+//   {"record":"error", "message":...}                               only in the stream of `run --json`
+//
+// results/schema/record.schema.json says all of it, key by key.
 //
 // Same seed, same bytes: a case object without the keys env, time and run depends on the case and the seed alone.
-// Everything that depends on timing stands under "time", also which peer saw a fault first and how long it waited.
+// Everything that depends on timing stands under "time", also of a fault all but its code and field. Only a case that
+// fails by its timing (a fault that was not due) has findings that another run may not have.
 // 64-bit patterns are texts in hexadecimal, because many readers of JSON hold numbers as doubles.
 #pragma once
 
@@ -13,12 +18,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "switchyard/harness/case_result.hpp"
 #include "switchyard/harness/case_spec.hpp"
 #include "switchyard/harness/environment.hpp"
+#include "switchyard/harness/shard.hpp"
+#include "switchyard/harness/suite_selection.hpp"
 
 namespace switchyard::harness {
 
@@ -30,12 +38,21 @@ struct run_description {
   std::uint64_t seed = 1;
   std::size_t cases = 0;               ///< how many lines ought to follow
   std::vector<std::string> arguments;  ///< of the program, without its name
+  case_selection selection = {};       ///< which cases were asked for
+  std::optional<shard> part = {};      ///< none: all of them
+  std::uint64_t cases_digest = 0;      ///< cases_digest() of the cases due
 };
 
 nlohmann::ordered_json header_json(const environment& where, const run_description& run);
 
 nlohmann::ordered_json case_json(const case_spec& spec, const case_result& result, std::uint64_t seed,
                                  std::chrono::nanoseconds elapsed);
+
+/// Every member of a case but its name and tags, defaults included, by the names of the scenario fields.
+nlohmann::ordered_json spec_json(const case_spec& spec);
+
+/// What went wrong outside a case; `code` is the program's exit code when that is known already.
+nlohmann::ordered_json error_json(const std::string& message, std::optional<int> code);
 
 /// One line without its newline. Bytes that are not UTF-8 become U+FFFD; there are no tokens for NaN or infinity.
 std::string record_line(const nlohmann::ordered_json& record);

@@ -35,7 +35,9 @@ class record_sink {
 
 class record_writer {
  public:
-  explicit record_writer(std::unique_ptr<record_sink> sink) : sink_(std::move(sink)) {}
+  /// `length_bytes`: what the sink holds already.
+  explicit record_writer(std::unique_ptr<record_sink> sink, std::uint64_t length_bytes = 0)
+      : sink_(std::move(sink)), length_bytes_(length_bytes) {}
 
   /// Appends `line` and a newline. `line` has no newline in it. When not all of it goes through, what did is cut off
   /// again and record_error says so; the writer can be used again.
@@ -45,7 +47,7 @@ class record_writer {
 
  private:
   std::unique_ptr<record_sink> sink_;
-  std::uint64_t length_bytes_ = 0;
+  std::uint64_t length_bytes_;
 };
 
 /// The files of one run: a fresh pair of names that no other run has.
@@ -58,6 +60,10 @@ struct record_files {
 /// Makes `folder` when needed, and in it <stem>.jsonl, or <stem>-2.jsonl and so on when that is taken.
 /// Throws input_error when it cannot.
 record_files create_record_files(const std::filesystem::path& folder, const std::string& stem);
+
+/// Opens records that are there, to go on with them; the cursor does not matter. Throws input_error when that cannot be
+/// done, also because another run writes them.
+record_files open_record_files(const std::filesystem::path& records);
 
 /// Writes `text` to a temporary beside `path` and renames it, so that readers see all of it or nothing.
 /// Throws record_error.

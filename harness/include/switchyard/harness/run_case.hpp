@@ -17,6 +17,9 @@ struct run_options {
   std::uint64_t seed = 1;
   /// A custom fabric for each rank (fault injection); null: the built-in host fabric.
   std::function<std::shared_ptr<fabric>(int rank)> make_fabric;
+  /// Asked while the case runs, at least ten times a second, by one thread. Once true the case is left within about a
+  /// second and its status is `missing`: it has neither passed nor failed.
+  std::function<bool()> stop_requested;
 };
 
 /// Runs `spec` and returns what it found; failures of the case are results, not exceptions. Same spec and seed, same

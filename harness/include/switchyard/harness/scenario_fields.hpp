@@ -14,7 +14,12 @@
 
 namespace switchyard::harness {
 
-enum class field_kind : std::uint8_t { boolean, integer, word };
+enum class field_kind : std::uint8_t {
+  boolean,
+  integer,
+  word,
+  counts,  ///< a text as step_counts reads it
+};
 
 struct field_rule {
   std::string_view name;  ///< "absent.rank" is the member rank of the object absent

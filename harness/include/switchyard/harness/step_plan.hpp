@@ -16,14 +16,24 @@ enum class combine_source : std::uint8_t {
 };
 
 struct step_plan {
-  std::vector<std::int64_t> num_tokens;  ///< n of each rank
-  std::int64_t tokens_per_rank = 1;      ///< T
-  bool topk_weights = false;             ///< the weights travel
-  bool extra = false;                    ///< the extra payload travels
+  std::vector<std::int64_t> num_tokens;    ///< n of each rank
+  std::vector<std::int64_t> padding_rows;  ///< of each rank: so many of its last tokens name no expert
+  std::int64_t tokens_per_rank = 1;        ///< T; where ranks disagree, the largest that one of them passes
+  bool own_tokens_per_rank = false;        ///< every rank passes max(1, its own n) as T
+  bool topk_weights = false;               ///< the weights travel
+  bool extra = false;                      ///< the extra payload travels
   int invalid_percent = 0;
   bool foreign_invalid_ids = false;  ///< some invalid ids are other than invalid_expert_id, but name no expert either
   std::int64_t combine_hidden_size = 0;  ///< h
   combine_source source = combine_source::workspace_rows;
+
+  /// The T that `rank` passes to dispatch.
+  [[nodiscard]] std::int64_t tokens_per_rank_of(int rank) const noexcept {
+    const auto own = num_tokens[static_cast<std::size_t>(rank)];
+    return own_tokens_per_rank ? (own > 0 ? own : 1) : tokens_per_rank;
+  }
+  /// Whether ranks pass different T, so that the step must fault.
+  [[nodiscard]] bool ranks_disagree() const noexcept;
 
   friend bool operator==(const step_plan&, const step_plan&) = default;
 };

@@ -22,7 +22,7 @@ class suite_catalog {
   /// Names of the suites in the folder, ascending.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
 
-  /// `suite` is a name of names() or the path of a .json file. Throws input_error.
+  /// `suite` is a name of names(), the path of a .json file, or random_suite_name. Throws input_error.
   [[nodiscard]] harness::suite load(const std::string& name_or_path) const;
 
  private:

@@ -22,7 +22,7 @@ struct case_selection {
   std::vector<std::string> tags;       ///< cases must carry all of them
 };
 
-/// The suites of a selection, each loaded once, in the order given.
+/// The suites of a selection and those that they include, each loaded once, in the order given.
 std::vector<suite> load_suites(const suite_catalog& catalog, const case_selection& selection);
 
 /// The cases of one suite that the selection keeps; maybe none.

@@ -12,6 +12,7 @@
 #include "switchyard/harness/case_result.hpp"
 #include "switchyard/harness/case_spec.hpp"
 #include "switchyard/harness/exit_code.hpp"
+#include "switchyard/harness/must_pass.hpp"
 
 namespace switchyard::harness {
 
@@ -26,12 +27,21 @@ struct summary_row {
   std::optional<std::int64_t> worst_combine_ns;
 };
 
+struct judged_list {
+  must_pass_list list;
+  std::vector<must_pass_shortfall> shortfalls;  ///< empty: nothing is wrong
+};
+
 class run_summary {
  public:
   void add(const case_spec& spec, const case_result& result);
   /// A case that was chosen and has no result.
   void add_missing(const case_spec& spec);
   void set_internal_error() noexcept { outcome_.internal_error = true; }
+  /// No case was to be run: the run is one shard of a run with fewer cases than shards.
+  void set_empty_shard() noexcept { outcome_.empty_shard = true; }
+  /// A list of cases that must pass was judged.
+  void add_must_pass(const must_pass_list& list, std::vector<must_pass_shortfall> shortfalls);
 
   [[nodiscard]] const run_outcome& outcome() const noexcept { return outcome_; }
   [[nodiscard]] const std::vector<summary_row>& rows() const noexcept { return rows_; }
@@ -40,6 +50,8 @@ class run_summary {
   [[nodiscard]] const std::vector<std::pair<std::string, case_status>>& not_passed() const noexcept {
     return not_passed_;
   }
+  /// What each list that was judged lacks, in the order of judging.
+  [[nodiscard]] const std::vector<judged_list>& must_pass() const noexcept { return must_pass_; }
 
  private:
   summary_row& row_of(const case_spec& spec);
@@ -48,6 +60,7 @@ class run_summary {
   run_outcome outcome_;
   std::vector<summary_row> rows_;
   std::vector<std::pair<std::string, case_status>> not_passed_;
+  std::vector<judged_list> must_pass_;
 };
 
 /// The summary file: schema, counts, rows, cases that did not pass, exit code; times stand under "time".

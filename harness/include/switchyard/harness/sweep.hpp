@@ -16,6 +16,9 @@
 namespace switchyard::harness {
 
 inline constexpr std::size_t max_cases_per_scenario = 100'000;  ///< a sweep above it is a slip of the pen
+/// Most pairs of values of any two axes of a pairwise group, whose rows are at least so many: making the array takes
+/// seconds above it.
+inline constexpr std::size_t max_pairs_of_two_axes = 10'000;
 
 /// A case id taken apart: suite/scenario@key=value,... with keys ascending; no '@' where nothing is swept.
 struct case_address {

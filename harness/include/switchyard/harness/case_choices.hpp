@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The choices that a case makes among words: each enumeration, all its values, and its words in scenario files.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace switchyard::harness {
+
+/// How the experts of a token are drawn. Ids of a row are distinct but where case_spec::duplicate_percent repeats them
+/// or a trace does.
+enum class routing_law : std::uint8_t {
+  uniform,     ///< every subset of top_k experts equally likely
+  balanced,    ///< every expert equally often over the ranks' tokens of a step
+  zipf,        ///< one expert after another, with chance ~ 1 / (place in popularity)^s among those not yet drawn
+  hot_rank,    ///< some tokens take their slots from one rank's experts, as many as it owns
+  hot_expert,  ///< some tokens have one given expert in one slot
+  grouped,     ///< experts of a few groups of neighbours, drawn anew for each token
+  local,       ///< only experts of the token's own rank; slots beyond as many as it owns name no expert
+  remote,      ///< only experts of other ranks; slots beyond as many as they own name no expert
+  trace,       ///< as a routing trace says
+};
+
+/// Whether shapes stay or change from step to step.
+enum class step_variation : std::uint8_t {
+  fixed,  ///< every step as the case says
+  vary,   ///< per step: n of each rank from 0 .. num_tokens, T from max n .. capacity, weights and extra come and go,
+          ///< combine's h from {hidden_size, smaller}, some ids invalid, zero-copy combine on and off
+};
+
+/// Where a step's T comes from when the case does not say it.
+enum class runtime_max_rule : std::uint8_t {
+  tokens,      ///< max(1, largest n of the step)
+  capacity,    ///< max_tokens_per_rank
+  drawn,       ///< per step between the first two
+  own_tokens,  ///< every rank passes max(1, its own n): a mistake that must be found out
+};
+
+/// What hidden states hold.
+enum class hidden_values : std::uint8_t {
+  random,    ///< finite values, one row in 64 random bits; no two rows alike
+  ones,      ///< every element 1, every byte of an opaque format 0x40: exact sums, but all rows alike
+  nan_rows,  ///< as random, but every fourth row (token mod 4 is 3) has NaNs of all kinds and nothing else
+  bits,      ///< random bits: subnormals, infinities and NaNs everywhere
+};
+
+inline constexpr std::array all_routing_laws{routing_law::uniform,  routing_law::balanced,   routing_law::zipf,
+                                             routing_law::hot_rank, routing_law::hot_expert, routing_law::grouped,
+                                             routing_law::local,    routing_law::remote,     routing_law::trace};
+inline constexpr std::array all_step_variations{step_variation::fixed, step_variation::vary};
+inline constexpr std::array all_runtime_max_rules{runtime_max_rule::tokens, runtime_max_rule::capacity,
+                                                  runtime_max_rule::drawn, runtime_max_rule::own_tokens};
+inline constexpr std::array all_hidden_values{hidden_values::random, hidden_values::ones, hidden_values::nan_rows,
+                                              hidden_values::bits};
+
+constexpr std::string_view to_string(routing_law law) noexcept {
+  switch (law) {
+    case routing_law::uniform: return "uniform";
+    case routing_law::balanced: return "balanced";
+    case routing_law::zipf: return "zipf";
+    case routing_law::hot_rank: return "hot_rank";
+    case routing_law::hot_expert: return "hot_expert";
+    case routing_law::grouped: return "grouped";
+    case routing_law::local: return "local";
+    case routing_law::remote: return "remote";
+    case routing_law::trace: return "trace";
+  }
+  return "unknown";
+}
+
+constexpr std::string_view to_string(step_variation variation) noexcept {
+  switch (variation) {
+    case step_variation::fixed: return "fixed";
+    case step_variation::vary: return "vary";
+  }
+  return "unknown";
+}
+
+constexpr std::string_view to_string(runtime_max_rule rule) noexcept {
+  switch (rule) {
+    case runtime_max_rule::tokens: return "tokens";
+    case runtime_max_rule::capacity: return "capacity";
+    case runtime_max_rule::drawn: return "drawn";
+    case runtime_max_rule::own_tokens: return "own_tokens";
+  }
+  return "unknown";
+}
+
+constexpr std::string_view to_string(hidden_values values) noexcept {
+  switch (values) {
+    case hidden_values::random: return "random";
+    case hidden_values::ones: return "ones";
+    case hidden_values::nan_rows: return "nan_rows";
+    case hidden_values::bits: return "bits";
+  }
+  return "unknown";
+}
+
+/// The words of some values, in their order.
+template <typename Choice, std::size_t Count>
+constexpr std::array<std::string_view, Count> words_of(const std::array<Choice, Count>& choices) noexcept {
+  std::array<std::string_view, Count> words{};
+  for (std::size_t i = 0; i < Count; ++i) words[i] = to_string(choices[i]);
+  return words;
+}
+
+}  // namespace switchyard::harness

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// FNV-1a of 64 bits, as its authors define it.
+#include "switchyard/harness/digest.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "switchyard/harness/generator.hpp"
+#include "switchyard/harness/record_json.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+class fnv1a {
+ public:
+  void add(std::string_view bytes) noexcept {
+    for (const char byte : bytes) state_ = (state_ ^ static_cast<unsigned char>(byte)) * 0x100000001B3U;
+  }
+  void add_number(std::int64_t number) noexcept {
+    for (unsigned shift = 0; shift < 64; shift += 8) {  // the same on every byte order
+      const char byte = static_cast<char>(static_cast<std::uint64_t>(number) >> shift & 0xFFU);
+      add({&byte, 1});
+    }
+  }
+  [[nodiscard]] std::uint64_t value() const noexcept { return state_; }
+
+ private:
+  std::uint64_t state_ = 0xCBF29CE484222325U;
+};
+
+}  // namespace
+
+std::uint64_t cases_digest(const std::vector<case_spec>& cases) {
+  fnv1a digest;
+  for (const auto& spec : cases) digest.add(spec.id + ' ' + record_line(spec_json(spec)) + '\n');
+  return digest.value();
+}
+
+std::uint64_t inputs_digest(const case_spec& spec, std::uint64_t seed) {
+  constexpr int most_steps = 16;  // a case of a million steps is still told apart by its first ones
+  fnv1a digest;
+  for (int step = 0; step < std::min(spec.steps, most_steps); ++step) {
+    const step_generator made(spec, seed, step);
+    const auto& plan = made.plan();
+    for (const auto number :
+         {plan.tokens_per_rank, std::int64_t{plan.topk_weights}, std::int64_t{plan.extra},
+          std::int64_t{plan.invalid_percent}, plan.combine_hidden_size, static_cast<std::int64_t>(plan.source)}) {
+      digest.add_number(number);
+    }
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(spec.params.top_k));
+    for (int rank = 0; rank < spec.ep_size; ++rank) {
+      const auto count = plan.num_tokens[static_cast<std::size_t>(rank)];
+      digest.add_number(count);
+      if (count == 0) continue;
+      made.fill_row(payload_kind::topk_ids, rank, 0, reinterpret_cast<std::byte*>(ids.data()));
+      for (const auto id : ids) digest.add_number(id);
+    }
+  }
+  return digest.value();
+}
+
+}  // namespace switchyard::harness

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The meanings of fields.
+#include "switchyard/harness/field_meanings.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "switchyard/harness/scenario_fields.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+constexpr auto meanings = std::to_array<field_meaning>({
+    {"absent.phase", "dispatch", "the phase that the absent rank does not enter"},
+    {"absent.rank", "nobody", "a rank that stays away from a phase and all later ones; needs expected_fault"},
+    {"absent.step", "0", "the step in which it stays away, from 0"},
+    {"blocks", "1", "blocks of each launch of a rank"},
+    {"dispatch_format", "rows of dtype", "format of the hidden states that travel; sizes the rows and their scales"},
+    {"dtype", "bf16", "of expert outputs and sums, and of hidden states that have no format of their own"},
+    {"duplicate_percent", "0", "chance that a slot but the first repeats an earlier one of its row"},
+    {"empty_ranks", "0", "so many ranks, drawn anew each step, have no tokens"},
+    {"expected_fault", "none", "the case must fault with this code on every rank that is there; then it passes"},
+    {"expert_groups", "8", "routing grouped: into how many groups of neighbours the experts fall"},
+    {"experts", "scaled", "what the stand-in for an expert multiplies by: scaled, a factor of its own; identity, 1"},
+    {"extra_bytes", "0", "bytes of a row of the extra payload; 0: it does not travel"},
+    {"first_epoch", "1", "epoch of the first phase; 4294967291 wraps after five phases"},
+    {"groups_per_token", "4", "routing grouped: in how many of the groups a token finds its experts"},
+    {"hidden_size", "due", "elements of a hidden state; set by a profile"},
+    {"hot_expert", "0", "routing hot_expert: which one"},
+    {"hot_percent", "100", "routing hot_rank and hot_expert: share of the tokens that follow it, the rest are uniform"},
+    {"hot_rank", "0", "routing hot_rank: which one"},
+    {"invalid_percent", "0", "share of ids that are replaced by one that names no expert"},
+    {"late_rank", "drawn each time", "the rank that sleeps where late_us is set"},
+    {"late_us", "0", "before each phase one rank sleeps up to this long, in microseconds"},
+    {"max_tokens_per_rank", "the largest T", "capacity of the workspace, in tokens of a rank"},
+    {"num_experts", "due", "experts of the layer, over all ranks; they need not divide; set by a profile"},
+    {"padding_rows", "0", "the last rows of a rank, so many, name no expert in any slot; by step and rank"},
+    {"profile", "a shape of one's own",
+     "a model of profiles.json: sets hidden_size, top_k, num_experts and both types"},
+    {"ranks", "due", "size of the group"},
+    {"routing", "uniform",
+     "how ids are drawn. uniform: distinct experts; balanced: every expert equally often; zipf: by popularity; "
+     "hot_rank, "
+     "hot_expert: one of them in every row; grouped: from some groups only; local, remote: experts of the own rank or "
+     "of the others, slots beyond as many as there are name none; trace: recorded ids"},
+    {"runtime_max_tokens", "see runtime_max_tokens_from", "T, the row stride, of every step"},
+    {"runtime_max_tokens_from", "tokens",
+     "where T comes from. tokens: the largest count; capacity: max_tokens_per_rank; drawn: in each step from between; "
+     "own_tokens: each rank its own count, so that ranks disagree"},
+    {"steps", "3", "dispatches, each with its combine; with a trace: as many as the trace has"},
+    {"timeout_ms", "10000", "deadline of a phase; the first step has longer"},
+    {"token_counts", "tokens on every rank",
+     "tokens by step and rank, such as 0:32:32/8: steps separated by /, walked round and round, ranks by :"},
+    {"tokens", "due", "tokens of each rank in each step, or the most where variation is vary; or token_counts"},
+    {"top_k", "due", "experts of a token; set by a profile"},
+    {"topk_weights", "true", "whether the weights travel"},
+    {"trace", "none", "routing trace: the file traces/<trace>.jsonl beside the suite"},
+    {"values", "random",
+     "hidden states. random: values of both signs, one row in 64 any bits; ones: 1; nan_rows: every fourth row only "
+     "NaNs; bits: every row any bits"},
+    {"variation", "fixed",
+     "fixed: every step has the same shape; vary: counts, T, payloads, combine's width and invalid ids change"},
+    {"workers", "1", "threads that run a rank's blocks"},
+    {"zipf_exponent_percent", "100", "routing zipf: the exponent s, in hundredths"},
+});
+
+std::string values_of(const field_rule& rule) {
+  auto text = describe(rule);
+  constexpr std::string_view must = "must be ";
+  if (text.starts_with(must)) text.erase(0, must.size());
+  if (rule.kind == field_kind::counts) return "counts";  // the rule in full is as long as a line
+  return text;
+}
+
+}  // namespace
+
+std::span<const field_meaning> field_meanings() noexcept { return meanings; }
+
+const field_meaning* find_meaning(std::string_view field) noexcept {
+  const auto* found =
+      std::find_if(meanings.begin(), meanings.end(), [field](const auto& one) { return one.field == field; });
+  return found == meanings.end() ? nullptr : found;
+}
+
+std::string fields_table() {
+  std::string text = "| field | values | default | meaning |\n| --- | --- | --- | --- |\n";
+  for (const auto& one : meanings) {
+    const auto* rule = find_field(one.field);
+    text += "| `" + std::string(one.field) + "` | " + (rule == nullptr ? "" : values_of(*rule)) + " | " +
+            std::string(one.otherwise) + " | " + std::string(one.meaning) + " |\n";
+  }
+  return text;
+}
+
+}  // namespace switchyard::harness
