@@ -14,7 +14,7 @@
 namespace switchyard {
 namespace {
 
-enum class outcome : std::uint32_t { ready, invalid_argument, unsupported, out_of_memory, other };
+enum class outcome : std::uint32_t { ready, invalid_argument, unsupported, out_of_memory, cuda_error, other };
 
 struct term {
   std::string_view name;
@@ -71,6 +71,7 @@ void keep_reason(verdict& mine, outcome result, std::string_view reason) {
     case outcome::invalid_argument: throw invalid_argument(message);
     case outcome::unsupported: throw unsupported(message);
     case outcome::out_of_memory: throw out_of_memory(message);
+    case outcome::cuda_error: throw cuda_error(message);
     default: throw error(message);
   }
 }
@@ -113,6 +114,8 @@ void agree_on_construction(comm_backend& backend, const group_terms& terms, std:
     keep_reason(mine, outcome::unsupported, e.what());
   } catch (const out_of_memory& e) {
     keep_reason(mine, outcome::out_of_memory, e.what());
+  } catch (const cuda_error& e) {
+    keep_reason(mine, outcome::cuda_error, e.what());
   } catch (const std::bad_alloc&) {
     keep_reason(mine, outcome::out_of_memory, "host memory for the library's own tables could not be had");
   } catch (const std::exception& e) {

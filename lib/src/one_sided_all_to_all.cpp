@@ -8,6 +8,7 @@
 
 #include "construction.hpp"
 #include "describe_fault.hpp"
+#include "fabric/cuda/cuda_fabric.hpp"
 #include "fabric/fabric.hpp"
 #include "fabric/host/host_fabric.hpp"
 #include "rules.hpp"
@@ -18,8 +19,20 @@ namespace {
 using layout::region;
 using protocol::header_word;
 
+/// The built-in fabric of a kind; null for a number that is none.
+std::shared_ptr<fabric> built_in_fabric(fabric_kind kind) {
+  switch (kind) {
+    case fabric_kind::host: return host::make_host_fabric();
+    case fabric_kind::cuda: return cuda::make_cuda_fabric();
+  }
+  return nullptr;
+}
+
 std::shared_ptr<fabric> fabric_of(const bootstrap& boot) {
-  return boot.custom_fabric ? boot.custom_fabric : host::make_host_fabric();
+  auto chosen = boot.custom_fabric ? boot.custom_fabric : built_in_fabric(boot.kind);
+  if (!chosen)
+    throw invalid_argument("bootstrap: kind is " + std::to_string(static_cast<int>(boot.kind)) + ", unknown");
+  return chosen;
 }
 
 void check_bootstrap(const bootstrap& boot) {
@@ -78,6 +91,7 @@ class one_sided_all_to_all::impl {
       workspace_request request;
       request.rank = boot.rank;
       request.ep_size = boot.ep_size;
+      request.device = boot.device;
       request.layout = layout::make_layout(extents_of(params, config, boot.ep_size));
       request.timeout_ns = static_cast<std::uint64_t>(config.timeout.count());
       request.warmup_timeout_ns = static_cast<std::uint64_t>(warmup.count());
@@ -280,10 +294,8 @@ auto telling_peers_wait(int ep_size, Call call) {
 }  // namespace
 
 support one_sided_all_to_all::platform_support(fabric_kind kind, int device) {
-  switch (kind) {
-    case fabric_kind::host: return host::make_host_fabric()->available(device);
-  }
-  return {false, "unknown fabric"};
+  const auto chosen = built_in_fabric(kind);
+  return chosen ? chosen->available(device) : support{false, "unknown fabric"};
 }
 
 one_sided_all_to_all::one_sided_all_to_all(const bootstrap& boot, const comm_params& params,

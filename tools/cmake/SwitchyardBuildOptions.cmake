@@ -18,9 +18,9 @@ find_package(Threads REQUIRED)
 add_library(switchyard_build_options INTERFACE)
 # The order and rounding of sums are part of the contract, so the compiler may not fuse a multiply and an add.
 target_compile_options(switchyard_build_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast
-  -ffp-contract=off
-  $<$<BOOL:${SWITCHYARD_WARNINGS_AS_ERRORS}>:-Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wsign-conversion;-Wshadow;-Wnon-virtual-dtor>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast;-ffp-contract=off>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SWITCHYARD_WARNINGS_AS_ERRORS}>>:-Werror>)
 if(SWITCHYARD_SANITIZE)
   target_compile_options(switchyard_build_options INTERFACE
     -fsanitize=${SWITCHYARD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -47,9 +47,13 @@ function(switchyard_add_test)
   # What is tested is built as users get it; the tests themselves are built once and run once.
   target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
   switchyard_share_test_headers(${arg_NAME})
+  set(alone)
+  if(labels MATCHES "gpu")
+    set(alone RESOURCE_LOCK gpu)  # tests that share a GPU would measure each other's waits
+  endif()
   # PRE_TEST: the binary is asked for its cases when ctest runs, which a cross-build can only do under its emulator.
   gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+    PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} ${alone})
   if("sanitize" IN_LIST arg_LABELS)
     add_dependencies(sanitize_tests ${arg_NAME})
   endif()

@@ -33,7 +33,7 @@ struct bootstrap {
   int rank = 0;
   int ep_size = 1;
   fabric_kind kind = fabric_kind::host;
-  int device = 0;  ///< ignored on the host fabric
+  int device = 0;  ///< ordinal of this rank's GPU; several ranks may share one. Ignored on the host fabric
   std::shared_ptr<switchyard::comm_backend> comm_backend;
   /// Host fabric only: where the workspace is allocated (workspace_bytes(), page aligned). Null: pages of the system.
   /// Must outlive the workspaces of all ranks and be thread-safe: the last rank to let go of a workspace frees it.

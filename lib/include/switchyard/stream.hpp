@@ -6,11 +6,14 @@
 #include <functional>
 #include <memory>
 
+struct CUstream_st;  // a CUDA stream is a pointer to one: cudaStream_t, CUstream
+
 namespace switchyard {
 
 /// Where workspaces live and kernels run.
 enum class fabric_kind : std::uint8_t {
   host,  ///< CPU shared memory; a kernel is a team of threads
+  cuda,  ///< GPU memory over NVLink
 };
 
 /// An in-order queue of work on the CPU. Work is run by `num_workers` threads of the stream: a plain task by one of
@@ -46,9 +49,14 @@ class stream_ref {
  public:
   stream_ref(host_stream& stream) noexcept : kind_(fabric_kind::host), handle_(&stream) {}  // NOLINT: a view
 
+  /// Null is CUDA's default stream.
+  stream_ref(CUstream_st* stream) noexcept : kind_(fabric_kind::cuda), handle_(stream) {}  // NOLINT: a view
+
   [[nodiscard]] fabric_kind kind() const noexcept { return kind_; }
   /// Precondition: kind() == fabric_kind::host.
   [[nodiscard]] host_stream& host() const noexcept { return *static_cast<host_stream*>(handle_); }
+  /// Precondition: kind() == fabric_kind::cuda.
+  [[nodiscard]] CUstream_st* cuda() const noexcept { return static_cast<CUstream_st*>(handle_); }
 
  private:
   fabric_kind kind_;

@@ -43,6 +43,7 @@ class fabric_workspace {
 struct workspace_request {
   int rank = 0;
   int ep_size = 1;
+  int device = 0;
   layout::workspace_layout layout;
   std::uint64_t timeout_ns = 0;
   std::uint64_t warmup_timeout_ns = 0;
@@ -56,7 +57,7 @@ class fabric {
   [[nodiscard]] virtual support available(int device) const = 0;
   /// Whether a stream of this kind can be used with the fabric.
   [[nodiscard]] virtual fabric_kind stream_kind() const = 0;
-  /// Local: allocates and initialises a workspace. Throws out_of_memory.
+  /// Local: prepares a workspace; its memory is there at the latest after connect(). Throws out_of_memory.
   virtual std::unique_ptr<fabric_workspace> open(const workspace_request& request) = 0;
 };
 

@@ -37,6 +37,8 @@ class injecting_block {
   T broadcast(T value) {
     return inner_.broadcast(value);
   }
+  std::uint32_t team_sum(std::uint32_t value) { return inner_.team_sum(value); }
+  bool leads_row() { return inner_.leads_row(); }
   std::uint32_t arrive(std::uint32_t* word) { return inner_.arrive(word); }
   bool elect(std::uint32_t* word) { return inner_.elect(word); }
   std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) { return inner_.first_entry(word, now); }
@@ -62,6 +64,10 @@ class injecting_block {
   void store_u64(std::uint64_t* word, std::uint64_t value) {
     if (hits(operation::store, word) && dropped()) return;
     inner_.store_u64(word, value);
+  }
+  void announce(std::uint32_t* word, std::uint32_t value) {
+    if (hits(operation::store, word) && dropped()) return;
+    inner_.announce(word, value);
   }
   void fill_i32(std::int32_t* words, std::int32_t value, std::uint64_t count) {
     if (hits(operation::fill_i32, words) && dropped()) return;

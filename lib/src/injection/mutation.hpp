@@ -19,7 +19,7 @@ enum class operation : std::uint8_t {
   poll,
   wait_all,
   take_ticket,
-  store,  ///< store_u32 and store_u64
+  store,  ///< store_u32, store_u64 and announce
   fill_i32,
   fill_nan,
   copy_local,

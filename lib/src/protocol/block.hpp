@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "layout/round_state.hpp"
 #include "switchyard/spec/dtypes.hpp"
@@ -31,7 +32,7 @@ struct wait_bounds {
 /// time are read by thread 0 and broadcast wherever the team's course depends on them, so that threads never part ways.
 /// In wait_all, `ready(i)` is called by one thread for each i, again until it holds, in ascending order per thread;
 /// `probe()` now and then by one thread. Inside for_each_row, `put` and `reduce_rows` belong to the part of the team
-/// that has the row. Memory orders, in the words of C++:
+/// that has the row, and leads_row() is true for one thread of that part. Memory orders, in the words of C++:
 ///
 /// | operation      | order                                                                                        |
 /// | -------------- | -------------------------------------------------------------------------------------------- |
@@ -41,12 +42,17 @@ struct wait_bounds {
 /// | post [thread]  | one 64-bit store that is valid by its own tag. It hands over the team's earlier *reads* (what  |
 /// |                | the stream read before may be overwritten by whoever sees it), never earlier writes            |
 /// | poll [thread]  | one 64-bit load that pairs with post; no order over rows until wait_all has returned           |
-/// | store, load    | device scope: store releases, load acquires, among the blocks of one launch                    |
-/// | take_ticket    | relaxed; arrive: acquire and release, so the last to arrive sees what all others did           |
+/// | store, load    | relaxed, among the blocks of this rank: a stored word is valid by itself (its tag), or is read |
+/// |                | by later launches only, which the end of this one releases everything to                       |
+/// | announce       | releases everything this thread did before, at system scope, to a wait_all of this rank        |
+/// | take_ticket    | relaxed                                                                                        |
+/// | arrive         | acquire and release at system scope: the last to arrive sees what all others did               |
 template <class B>
 concept block = requires(B b, std::byte* bytes, const std::byte* source, std::uint64_t* word, std::uint32_t* word32,
                          std::int32_t* ints, std::uint64_t u64, std::uint32_t u32, const std::byte* const* rows,
-                         layout::fault_mailbox* mailbox, const fault_record& record, wait_bounds bounds) {
+                         layout::fault_mailbox* mailbox, const fault_record& record, wait_bounds bounds,
+                         std::uint64_t* (*word_at)(std::uint64_t), bool (*ready)(std::uint64_t), bool (*probe)(),
+                         void (*body)(std::uint64_t)) {
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
   b.sync();
@@ -54,6 +60,7 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.scratch(u64) } -> std::same_as<std::uint32_t*>;
   b.scratch_or(word32, u32);                            // [thread] atomic within the team
   { b.broadcast(u64) } -> std::same_as<std::uint64_t>;  // [team] thread 0's value, of any trivial type
+  { b.team_sum(u32) } -> std::same_as<std::uint32_t>;   // [team] sum of the threads' values
   { b.now_ns() } -> std::same_as<std::uint64_t>;
 
   // Words of this rank's own round state and tables.
@@ -64,6 +71,7 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.load_u32(word32) } -> std::same_as<std::uint32_t>;        // [thread]
   b.store_u32(word32, u32);                                     // [thread]
   b.store_u64(word, u64);                                       // [thread]
+  b.announce(word32, u32);                                      // [thread]
   b.fill_i32(ints, std::int32_t{}, u64);                        // ordinary stores, this rank's memory
   b.fill_nan(bytes, u64, dtype{});                              // canonical NaN into u64 elements
   b.copy_local(bytes, source, u64);                             // ordinary copy, this rank's memory
@@ -73,16 +81,19 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   b.put(bytes, source, u64);
   b.post(word, u64);                                // [thread]
   { b.poll(word) } -> std::same_as<std::uint64_t>;  // [thread]
-  b.publish(
-      u64, [](std::uint64_t) -> std::uint64_t* { return nullptr; }, u64);
-  {
-    b.wait_all(
-        u64, [](std::uint64_t) { return true; }, bounds, [] { return false; })
-    } -> std::same_as<wait_status>;
+  b.publish(u64, word_at, u64);
+  { b.wait_all(u64, ready, bounds, probe) } -> std::same_as<wait_status>;
   // Calls body(i) for i in [0, u64), each index by one team or part of it; put inside belongs to that part.
-  b.for_each_row(u64, [](std::uint64_t) {});
+  b.for_each_row(u64, body);
+  { b.leads_row() } -> std::same_as<bool>;  // [thread]
   // out = sum of `u32` rows in order, as DESIGN's combine contract; rows may lie at peers.
   b.reduce_rows(bytes, rows, u32, u64, dtype{});
 };
+
+/// How a block goes to a function that is kept out of line: as a copy where that is trivial, because what a caller
+/// gives away by reference has to live in memory, and be read again after everything that may have changed it. A copy
+/// may have synchronised the team more often than the original knows of, so sync() stands at its end or right after it.
+template <class Block>
+using handed_over = std::conditional_t<std::is_trivially_copyable_v<Block>, Block, Block&>;
 
 }  // namespace switchyard::protocol

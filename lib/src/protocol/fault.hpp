@@ -19,11 +19,19 @@ struct phase_frame {
   std::uint64_t parity = 0;
   std::uint32_t incarnation = 0;
   std::uint32_t digest = 0;
-  step_words words{};  ///< what this rank declares, complete but for digest and row_count
+  const step_words* words = nullptr;  ///< of the launch; see declared()
   std::uint64_t start_ns = 0;
   std::uint64_t timeout_ns = 0;
   wait_bounds bounds;
 };
+
+/// What this rank declares in a fixed word of its header, but for digest and row_count.
+SWITCHYARD_DEVICE inline std::uint32_t declared(const phase_frame& frame, std::uint64_t index) {
+  return index == static_cast<std::uint64_t>(header_word::incarnation) ? frame.incarnation : (*frame.words)[index];
+}
+SWITCHYARD_DEVICE inline std::uint32_t declared(const phase_frame& frame, header_word which) {
+  return declared(frame, static_cast<std::uint64_t>(which));
+}
 
 constexpr wait_bounds bounds_for(const phase_frame& frame, awaited what) {
   auto bounds = frame.bounds;
@@ -32,15 +40,16 @@ constexpr wait_bounds bounds_for(const phase_frame& frame, awaited what) {
 }
 
 template <block Block>
-bool has_notice(Block& block, const phase_frame& frame) {
+SWITCHYARD_DEVICE bool has_notice(Block& block, const phase_frame& frame) {
   return layout::tag_of(block.poll(frame.bounds.notice)) == frame.incarnation;
 }
 
 /// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. [thread]
 template <block Block>
-bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame, std::int32_t source) {
-  const std::uint64_t tokens = get(frame.words, header_word::runtime_max_tokens_per_rank);
-  const std::uint64_t chunk_tokens = get(frame.words, header_word::chunk_tokens);
+SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                         std::int32_t source) {
+  const std::uint64_t tokens = declared(frame, header_word::runtime_max_tokens_per_rank);
+  const std::uint64_t chunk_tokens = declared(frame, header_word::chunk_tokens);
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
   for (std::uint64_t i = 0; i < bitmap_word + (tokens + 31) / 32; ++i) {
@@ -58,7 +67,7 @@ bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& fr
 }
 
 template <block Block>
-rank_set incomplete_peers(Block& block, const workspace_handle& ws, const phase_frame& frame) {
+SWITCHYARD_DEVICE_APART rank_set incomplete_peers(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   rank_set missing{};
   for (std::int32_t source = 0; source < ws.ep_size; ++source) {
     if (!is_complete(block, ws, frame, source)) insert(missing, source);
@@ -66,11 +75,42 @@ rank_set incomplete_peers(Block& block, const workspace_handle& ws, const phase_
   return missing;
 }
 
-/// Records `fault` unless this workspace has one already, and tells every rank, so that all leave their waits. Fills in
-/// what every record holds. This rank comes last: what its stream runs after the phase may overwrite rows that peers
-/// are still reading, so they must be able to know before it can leave.
+/// Stores the notice of `fault` at every rank. This rank comes last: what its stream runs after the phase may overwrite
+/// rows that peers are still reading, so they must be able to know before it can leave. [thread]
 template <block Block>
-void raise(Block& block, const workspace_handle& ws, const phase_frame& frame, fault_record fault) {
+SWITCHYARD_DEVICE_APART void tell_all_ranks(Block& block, const workspace_handle& ws, const fault_record& fault,
+                                            std::uint32_t incarnation) {
+  const notice told{fault.code, fault.phase, fault.field, static_cast<std::uint8_t>(fault.origin), fault.rank};
+  const auto word = layout::tagged(encode(told), incarnation);
+  const auto offset = ws.layout.offset_of(layout::region::notice);
+  for (std::int32_t i = 1; i <= ws.ep_size; ++i) {
+    block.post(ws.at<std::uint64_t>((ws.rank + i) % ws.ep_size, offset), word);
+  }
+  block.announce(&ws.round().fault_announced, 1);  // pairs with the wait in has_failed
+}
+
+/// What abort() does, from outside any phase: records `aborted` unless there is a fault already, tells every rank, and
+/// poisons. The words of the round state may be changing meanwhile; the record holds what they were. [thread]
+template <block Block>
+SWITCHYARD_DEVICE_APART void abort_workspace(Block& block, const workspace_handle& ws) {
+  auto& round = ws.round();
+  if (!block.elect(&round.fault_elected)) return;  // a fault's notices are out or going out
+  fault_record record;
+  record.code = fault_code::aborted;
+  record.phase = static_cast<phase>(block.load_u32(&round.phase_due));
+  record.epoch = block.load_u32(&round.epoch);
+  record.rank = ws.rank;
+  record.origin = ws.rank;
+  block.record(ws.mailbox, record);
+  tell_all_ranks(block, ws, record, block.load_u32(&round.incarnation));
+  block.store_u32(&round.poison, 1);
+}
+
+/// Records `fault` unless this workspace has one already, and tells every rank, so that all leave their waits. Fills in
+/// what every record holds. [team]
+template <block Block>
+SWITCHYARD_DEVICE_APART void raise(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                   fault_record& fault) {
   auto& round = ws.round();
   if (block.thread_index() == 0 && block.elect(&round.fault_elected)) {
     fault.phase = frame.which;
@@ -80,13 +120,7 @@ void raise(Block& block, const workspace_handle& ws, const phase_frame& frame, f
     fault.missing = incomplete_peers(block, ws, frame);
     if (fault.origin < 0) fault.origin = ws.rank;
     block.record(ws.mailbox, fault);
-    const notice told{fault.code, frame.which, fault.field, static_cast<std::uint8_t>(fault.origin), fault.rank};
-    const auto word = layout::tagged(encode(told), frame.incarnation);
-    const auto offset = ws.layout.offset_of(layout::region::notice);
-    for (std::int32_t i = 1; i <= ws.ep_size; ++i) {
-      block.post(ws.at<std::uint64_t>((ws.rank + i) % ws.ep_size, offset), word);
-    }
-    block.store_u32(&round.fault_announced, 1);  // pairs with the load in leave
+    tell_all_ranks(block, ws, fault, frame.incarnation);
   }
   block.sync();
 }
@@ -94,26 +128,27 @@ void raise(Block& block, const workspace_handle& ws, const phase_frame& frame, f
 /// Compares the words of `source`'s header, whose digest differs, one by one. False when they did not all come: its
 /// sender stores them together, so they are due at once, and one that died between is not waited for long. [team]
 template <block Block>
-bool spell_out_mismatch(Block& block, const workspace_handle& ws, const phase_frame& frame, std::int32_t source,
-                        fault_record& fault) {
+SWITCHYARD_DEVICE_APART bool spell_out_mismatch(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                                std::int32_t source, fault_record& fault) {
   constexpr std::uint64_t grace_ns = 1'000'000'000;
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   auto bounds = bounds_for(frame, awaited::header);
   bounds.notice = nullptr;  // a notice of the same fault may well be here already; both values are worth a moment
   const auto patience = block.broadcast(block.now_ns()) + grace_ns;
   if (patience < bounds.deadline_ns) bounds.deadline_ns = patience;
+  const auto compared = must_match_words();
   const auto came = block.wait_all(
-      must_match_words.size(),
+      compared.size(),
       [&](std::uint64_t i) {
-        const auto index = static_cast<std::uint64_t>(must_match_words[i].word);
+        const auto index = static_cast<std::uint64_t>(compared[i].word);
         return layout::tag_of(block.poll(words + index)) == frame.epoch;
       },
       bounds, [] { return false; });
   if (came != wait_status::ready) return false;
   fault.code = fault_code::bad_header;  // unless a field differs: then the digest had a reason
   fault.rank = source;
-  for (const auto& entry : must_match_words) {
-    const auto mine = get(frame.words, entry.word);
+  for (const auto& entry : compared) {
+    const auto mine = declared(frame, entry.word);
     const auto theirs = layout::data_of(block.poll(words + static_cast<std::uint64_t>(entry.word)));
     if (theirs == mine) continue;
     fault.code = fault_code::step_mismatch;
@@ -127,7 +162,7 @@ bool spell_out_mismatch(Block& block, const workspace_handle& ws, const phase_fr
 
 /// Leaves because of a notice. A mismatch that this rank can see for itself is worth more than hearsay.
 template <block Block>
-void raise_from_notice(Block& block, const workspace_handle& ws, const phase_frame& frame) {
+SWITCHYARD_DEVICE_APART void raise_from_notice(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   const auto told = decode(layout::data_of(block.broadcast(block.poll(frame.bounds.notice))));
   fault_record fault;
   if (told.code == fault_code::step_mismatch) {
@@ -147,28 +182,32 @@ void raise_from_notice(Block& block, const workspace_handle& ws, const phase_fra
   raise(block, ws, frame, fault);
 }
 
-/// Turns the end of a wait into a fault unless the wait was fulfilled. `about` is the rank that was waited for, or -1.
-/// Returns whether the role may go on. [team]
+/// The fault of a wait that ended otherwise than it should. [team]
 template <block Block>
-bool settle(Block& block, const workspace_handle& ws, const phase_frame& frame, wait_status status, awaited what,
-            std::int32_t about) {
-  if (status == wait_status::ready) return true;
-  if (status == wait_status::notice) {
-    raise_from_notice(block, ws, frame);
-    return false;
-  }
+SWITCHYARD_DEVICE_APART void raise_from_wait(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
+                                             wait_status status, awaited what, std::int32_t about) {
+  if (status == wait_status::notice) return raise_from_notice(block, ws, frame);
   fault_record fault;
   fault.code = status == wait_status::probed ? fault_code::order_mismatch : fault_code::timeout;
   fault.awaited = what;
   fault.rank = about;
   raise(block, ws, frame, fault);
+}
+
+/// Turns the end of a wait into a fault unless the wait was fulfilled. `about` is the rank that was waited for, or -1.
+/// Returns whether the role may go on. [team]
+template <block Block>
+SWITCHYARD_DEVICE bool settle(Block& block, const workspace_handle& ws, const phase_frame& frame, wait_status status,
+                              awaited what, std::int32_t about) {
+  if (status == wait_status::ready) return true;
+  raise_from_wait<Block>(block, ws, frame, status, what, about);
   return false;
 }
 
 /// wait_all and settle in one.
 template <block Block, class Ready>
-bool await(Block& block, const workspace_handle& ws, const phase_frame& frame, awaited what, std::int32_t about,
-           std::uint64_t count, Ready ready) {
+SWITCHYARD_DEVICE bool await(Block& block, const workspace_handle& ws, const phase_frame& frame, awaited what,
+                             std::int32_t about, std::uint64_t count, Ready ready) {
   const auto status = block.wait_all(count, ready, bounds_for(frame, what), [] { return false; });
   return settle(block, ws, frame, status, what, about);
 }

@@ -17,8 +17,8 @@ namespace switchyard::protocol {
 
 /// Offers the rows that came from `origin`: those of chunk `chunk`, or all of them when nothing has to be copied.
 template <block Block>
-bool offer_rows(Block& block, const combine_params& p, const phase_frame& frame, std::int32_t origin,
-                std::uint64_t chunk) {
+SWITCHYARD_DEVICE_APART bool offer_rows(handed_over<Block> block, const combine_params& p, const phase_frame& frame,
+                                        std::int32_t origin, std::uint64_t chunk) {
   const auto& ws = p.ws;
   const bool copies = p.expert_output != nullptr;
   // Our copy of what the origin sent in this step's dispatch; its tag has been checked there.
@@ -56,41 +56,59 @@ bool offer_rows(Block& block, const combine_params& p, const phase_frame& frame,
   return true;
 }
 
-/// Waits for the owner's header and compares its echo of the routing with what this rank sent.
+/// The fault of an owner that speaks of another routing: the first bitmap word that differs, or else the counts.
 template <block Block>
-bool check_owner(Block& block, const combine_params& p, const phase_frame& frame, std::int32_t owner) {
+SWITCHYARD_DEVICE_APART void raise_from_echo(handed_over<Block> block, const combine_params& p, phase_frame frame,
+                                             std::int32_t owner, std::uint32_t rows, std::uint32_t told) {
   const auto& ws = p.ws;
-  if (!await_header(block, ws, frame, p.tokens_per_rank, owner)) return false;
-  const auto* echo = ws.header(ws.rank, phase::combine, frame.parity, owner);
+  const auto* echo = ws.header(ws.rank, phase::combine, frame.parity, owner) + bitmap_word;
   const auto* kept = ws.local<std::uint32_t>(ws.layout.offset_of(layout::region::sent_bitmaps)) +
                      static_cast<std::uint64_t>(owner) * ws.layout.dims.bitmap_words();
   fault_record fault;
+  fault.code = fault_code::step_mismatch;
+  fault.rank = owner;
+  fault.field = step_field::row_count;
+  fault.expected = rows;
+  fault.actual = told;
   for (std::uint64_t word = 0; word < (p.tokens_per_rank + 31) / 32; ++word) {
-    const auto theirs = layout::data_of(block.poll(echo + bitmap_word + word));
+    const auto theirs = layout::data_of(block.poll(echo + word));
     if (theirs == kept[word]) continue;
     fault.field = step_field::routed_bitmap;
     fault.expected = kept[word];
     fault.actual = theirs;
     break;
   }
-  const auto rows = count_bits([kept](std::uint64_t w) { return kept[w]; }, 0, p.tokens_per_rank);
-  const auto told = layout::data_of(block.poll(echo + static_cast<std::uint64_t>(header_word::row_count)));
-  if (fault.field == step_field::none && rows != told) {
-    fault.field = step_field::row_count;
-    fault.expected = rows;
-    fault.actual = told;
-  }
-  if (fault.field == step_field::none) return true;
-  fault.code = fault_code::step_mismatch;
-  fault.rank = owner;
   raise(block, ws, frame, fault);
+}
+
+/// Waits for the owner's header and compares its echo of the routing with what this rank sent.
+template <block Block>
+SWITCHYARD_DEVICE_APART bool check_owner(handed_over<Block> block, const combine_params& p, const phase_frame& frame,
+                                         std::int32_t owner) {
+  const auto& ws = p.ws;
+  if (!await_header(block, ws, frame, p.tokens_per_rank, owner)) return false;
+  const auto* echo = ws.header(ws.rank, phase::combine, frame.parity, owner);
+  const auto* kept = ws.local<std::uint32_t>(ws.layout.offset_of(layout::region::sent_bitmaps)) +
+                     static_cast<std::uint64_t>(owner) * ws.layout.dims.bitmap_words();
+  const auto words = (p.tokens_per_rank + 31) / 32;
+  const auto theirs_at = [&](std::uint64_t word) { return layout::data_of(block.poll(echo + bitmap_word + word)); };
+  std::uint32_t differing = 0;
+  for (std::uint64_t word = block.thread_index(); word < words; word += block.num_threads()) {
+    if (theirs_at(word) != kept[word]) ++differing;
+  }
+  const bool same_bitmap = block.team_sum(differing) == 0;
+  const auto rows = count_bits_together(
+      block, [kept](std::uint64_t w) { return kept[w]; }, p.tokens_per_rank);
+  const auto told = layout::data_of(block.poll(echo + static_cast<std::uint64_t>(header_word::row_count)));
+  if (same_bitmap && rows == told) return true;
+  raise_from_echo<Block>(block, p, frame, owner, rows, told);
   return false;
 }
 
 /// Sums the rows of tokens [first, last).
 template <block Block>
-bool reduce_tokens(Block& block, const combine_params& p, const phase_frame& frame, std::uint64_t first,
-                   std::uint64_t last) {
+SWITCHYARD_DEVICE_APART bool reduce_tokens(handed_over<Block> block, const combine_params& p, const phase_frame& frame,
+                                           std::uint64_t first, std::uint64_t last) {
   const auto& ws = p.ws;
   const auto slots = ws.layout.dims.slots();
   const auto* routes = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + first * slots;
@@ -126,7 +144,7 @@ bool reduce_tokens(Block& block, const combine_params& p, const phase_frame& fra
 }
 
 template <block Block>
-void fence_combine(Block& block, const combine_params& p) {
+SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
   const auto frame = enter(block, p.ws, phase::combine, p.words);
   if (frame.open) {
     const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
@@ -136,12 +154,12 @@ void fence_combine(Block& block, const combine_params& p) {
     run_roles(block, p.ws, offers + ranks + reduces, [&](std::uint64_t role) {
       if (role < offers) {
         // Chunk-major: every origin's first rows before any origin's last.
-        return offer_rows(block, p, frame, static_cast<std::int32_t>(role % ranks), role / ranks);
+        return offer_rows<Block>(block, p, frame, static_cast<std::int32_t>(role % ranks), role / ranks);
       }
-      if (role < offers + ranks) return check_owner(block, p, frame, static_cast<std::int32_t>(role - offers));
+      if (role < offers + ranks) return check_owner<Block>(block, p, frame, static_cast<std::int32_t>(role - offers));
       const auto first = (role - offers - ranks) * p.reduce_tokens;
       const auto last = first + p.reduce_tokens < p.num_tokens ? first + p.reduce_tokens : p.num_tokens;
-      return reduce_tokens(block, p, frame, first, last);
+      return reduce_tokens<Block>(block, p, frame, first, last);
     });
   }
   // A failed combine must not be mistaken for a result.

@@ -25,7 +25,7 @@ struct chunk_frame {
   std::uint32_t* base = nullptr;    ///< [ep_size] packed row of the chunk's first token at each rank
   std::uint32_t* counts = nullptr;  ///< [ep_size] rows of the chunk for each rank
 
-  [[nodiscard]] std::uint32_t rows_before(std::int32_t rank, std::uint64_t token) const {
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint32_t rows_before(std::int32_t rank, std::uint64_t token) const {
     const auto* words = bits + static_cast<std::uint64_t>(rank) * span_words;
     return count_bits([words](std::uint64_t w) { return words[w]; }, first - span_first, token - span_first);
   }
@@ -33,7 +33,8 @@ struct chunk_frame {
 
 /// Routes the chunk's tokens: fills bits and counts, and tells the later chunks how many rows come before theirs.
 template <block Block>
-chunk_frame route_chunk(Block& block, const dispatch_params& p, const phase_frame& frame, std::uint64_t chunk) {
+SWITCHYARD_DEVICE chunk_frame route_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
+                                          std::uint64_t chunk) {
   const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
   chunk_frame c;
   c.first = chunk * p.chunk_tokens;
@@ -60,7 +61,7 @@ chunk_frame route_chunk(Block& block, const dispatch_params& p, const phase_fram
   auto* published = p.ws.local<std::uint64_t>(p.ws.layout.offset_of(layout::region::chunk_counts));
   for (std::uint64_t rank = block.thread_index(); rank < ranks; rank += block.num_threads()) {
     c.counts[rank] = c.rows_before(static_cast<std::int32_t>(rank), c.last);
-    // Releases to the look-back of later chunks; the tag makes last phase's count invalid.
+    // Valid by itself, for the look-back of later chunks: the tag tells it from the last phase's count.
     block.store_u64(published + chunk * ranks + rank, layout::tagged(c.counts[rank], frame.epoch));
   }
   return c;
@@ -68,7 +69,8 @@ chunk_frame route_chunk(Block& block, const dispatch_params& p, const phase_fram
 
 /// Posts the part of the header that this chunk knows: its bitmap words, and for the first chunk the fixed words.
 template <block Block>
-void post_header_part(Block& block, const dispatch_params& p, const phase_frame& frame, const chunk_frame& c) {
+SWITCHYARD_DEVICE void post_header_part(Block& block, const dispatch_params& p, const phase_frame& frame,
+                                        const chunk_frame& c) {
   const auto& ws = p.ws;
   const auto ranks = static_cast<std::uint64_t>(ws.ep_size);
   if (c.first == 0) {
@@ -97,8 +99,8 @@ void post_header_part(Block& block, const dispatch_params& p, const phase_frame&
 /// Sums the counts of earlier chunks: where this chunk's rows begin at each rank. The last chunk then knows, and posts,
 /// how many rows there are in all.
 template <block Block>
-bool look_back(Block& block, const dispatch_params& p, const phase_frame& frame, const chunk_frame& c,
-               std::uint64_t chunk) {
+SWITCHYARD_DEVICE bool look_back(Block& block, const dispatch_params& p, const phase_frame& frame, const chunk_frame& c,
+                                 std::uint64_t chunk) {
   const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
   const auto* published = p.ws.local<std::uint64_t>(p.ws.layout.offset_of(layout::region::chunk_counts));
   // Lower tickets only: their blocks have begun, and publish their counts before they wait for anything.
@@ -123,7 +125,7 @@ bool look_back(Block& block, const dispatch_params& p, const phase_frame& frame,
 
 /// Copies every token of the chunk to each of its ranks and notes where it went.
 template <block Block>
-void send_rows(Block& block, const dispatch_params& p, const chunk_frame& c) {
+SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const chunk_frame& c) {
   const auto& ws = p.ws;
   const expert_map experts{p.num_experts, ws.ep_size};
   const auto slots = ws.layout.dims.slots();
@@ -135,7 +137,8 @@ void send_rows(Block& block, const dispatch_params& p, const chunk_frame& c) {
     std::uint64_t slot = 0;
     experts.for_each_owner(p.topk_ids + token * static_cast<std::uint64_t>(p.top_k), p.top_k, [&](std::int32_t rank) {
       const auto row = c.base[rank] + c.rows_before(rank, token);
-      routes[token * slots + slot++] = {rank, row};
+      if (block.leads_row()) routes[token * slots + slot] = {rank, row};
+      ++slot;
       const auto receive_row = static_cast<std::uint64_t>(ws.rank) * p.tokens_per_rank + row;
       for (std::uint32_t k = 0; k < p.num_payloads; ++k) {
         const auto& payload = p.payloads[k];
@@ -143,12 +146,13 @@ void send_rows(Block& block, const dispatch_params& p, const chunk_frame& c) {
                   payload.data + token * payload.row_bytes, payload.row_bytes);
       }
     });
-    for (; slot < slots; ++slot) routes[token * slots + slot] = {-1, 0};
+    for (; slot < slots && block.leads_row(); ++slot) routes[token * slots + slot] = {-1, 0};
   });
 }
 
 template <block Block>
-bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame, std::uint64_t chunk) {
+SWITCHYARD_DEVICE_APART bool send_chunk(handed_over<Block> block, const dispatch_params& p, const phase_frame& frame,
+                                        std::uint64_t chunk) {
   const auto c = route_chunk(block, p, frame, chunk);
   post_header_part(block, p, frame, c);
   if (!look_back(block, p, frame, c, chunk)) return false;
@@ -164,23 +168,31 @@ bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame
   return true;
 }
 
+/// The fault of a header that contradicts itself.
+template <block Block>
+SWITCHYARD_DEVICE_APART void raise_bad_count(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
+                                             std::int32_t source, std::uint32_t rows, std::uint32_t told) {
+  fault_record fault;
+  fault.code = fault_code::bad_header;
+  fault.field = step_field::row_count;
+  fault.rank = source;
+  fault.expected = rows;
+  fault.actual = told;
+  raise(block, ws, frame, fault);
+}
+
 /// Waits for everything from one source and completes this rank's views of it.
 template <block Block>
-bool receive_source(Block& block, const dispatch_params& p, const phase_frame& frame, std::int32_t source) {
+SWITCHYARD_DEVICE_APART bool receive_source(handed_over<Block> block, const dispatch_params& p,
+                                            const phase_frame& frame, std::int32_t source) {
   const auto& ws = p.ws;
   if (!await_header(block, ws, frame, p.tokens_per_rank, source)) return false;
   const auto* header = ws.header(ws.rank, phase::dispatch, frame.parity, source);
   const auto bits_at = [&](std::uint64_t word) { return layout::data_of(block.poll(header + bitmap_word + word)); };
-  const auto rows = count_bits(bits_at, 0, p.tokens_per_rank);
+  const auto rows = count_bits_together(block, bits_at, p.tokens_per_rank);
   const auto told = layout::data_of(block.poll(header + static_cast<std::uint64_t>(header_word::row_count)));
   if (rows != told) {
-    fault_record fault;
-    fault.code = fault_code::bad_header;
-    fault.field = step_field::row_count;
-    fault.rank = source;
-    fault.expected = rows;
-    fault.actual = told;
-    raise(block, ws, frame, fault);
+    raise_bad_count<Block>(block, ws, frame, source, rows, told);
     return false;
   }
 
@@ -210,7 +222,7 @@ bool receive_source(Block& block, const dispatch_params& p, const phase_frame& f
 
 /// What a failed dispatch leaves: no ids, no counts, so that experts queued behind it find no work.
 template <block Block>
-void clear_views(Block& block, const dispatch_params& p) {
+SWITCHYARD_DEVICE_APART void clear_views(handed_over<Block> block, const dispatch_params& p) {
   const auto& ws = p.ws;
   const auto rows = static_cast<std::uint64_t>(ws.ep_size) * p.tokens_per_rank;
   block.fill_i32(ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids)), p.invalid_expert_id,
@@ -220,16 +232,16 @@ void clear_views(Block& block, const dispatch_params& p) {
 }
 
 template <block Block>
-void fence_dispatch(Block& block, const dispatch_params& p) {
+SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
   const auto frame = enter(block, p.ws, phase::dispatch, p.words);
   if (frame.open) {
     const auto chunks = (p.tokens_per_rank + p.chunk_tokens - 1) / p.chunk_tokens;
     run_roles(block, p.ws, chunks + static_cast<std::uint64_t>(p.ws.ep_size), [&](std::uint64_t role) {
-      if (role < chunks) return send_chunk(block, p, frame, role);
-      return receive_source(block, p, frame, static_cast<std::int32_t>(role - chunks));
+      if (role < chunks) return send_chunk<Block>(block, p, frame, role);
+      return receive_source<Block>(block, p, frame, static_cast<std::int32_t>(role - chunks));
     });
   }
-  leave(block, p.ws, frame, [&] { clear_views(block, p); });
+  leave(block, p.ws, frame, [&] { clear_views<Block>(block, p); });
 }
 
 }  // namespace switchyard::protocol

@@ -76,20 +76,23 @@ struct must_match {
   header_word word;
   step_field field;
 };
-inline constexpr std::array<must_match, 12> must_match_words{{
-    {header_word::incarnation, step_field::incarnation},
-    {header_word::transport, step_field::transport},
-    {header_word::runtime_max_tokens_per_rank, step_field::runtime_max_tokens_per_rank},
-    {header_word::payload_set, step_field::payload_set},
-    {header_word::hidden_states_row_bytes, step_field::hidden_states_row_bytes},
-    {header_word::topk_ids_row_bytes, step_field::topk_ids_row_bytes},
-    {header_word::topk_weights_row_bytes, step_field::topk_weights_row_bytes},
-    {header_word::hidden_states_scale_row_bytes, step_field::hidden_states_scale_row_bytes},
-    {header_word::extra_row_bytes, step_field::extra_row_bytes},
-    {header_word::chunk_tokens, step_field::chunk_tokens},
-    {header_word::combine_hidden_size, step_field::combine_hidden_size},
-    {header_word::combine_dtype, step_field::combine_dtype},
-}};
+inline constexpr std::size_t num_must_match = 12;
+constexpr std::array<must_match, num_must_match> must_match_words() {
+  return {{
+      {header_word::incarnation, step_field::incarnation},
+      {header_word::transport, step_field::transport},
+      {header_word::runtime_max_tokens_per_rank, step_field::runtime_max_tokens_per_rank},
+      {header_word::payload_set, step_field::payload_set},
+      {header_word::hidden_states_row_bytes, step_field::hidden_states_row_bytes},
+      {header_word::topk_ids_row_bytes, step_field::topk_ids_row_bytes},
+      {header_word::topk_weights_row_bytes, step_field::topk_weights_row_bytes},
+      {header_word::hidden_states_scale_row_bytes, step_field::hidden_states_scale_row_bytes},
+      {header_word::extra_row_bytes, step_field::extra_row_bytes},
+      {header_word::chunk_tokens, step_field::chunk_tokens},
+      {header_word::combine_hidden_size, step_field::combine_hidden_size},
+      {header_word::combine_dtype, step_field::combine_dtype},
+  }};
+}
 
 /// The fixed words of this rank's header but for digest, row_count and incarnation, which the blocks fill in: the first
 /// follows from the others, the second from the routing, the third from the workspace.
@@ -106,7 +109,7 @@ constexpr void set(step_words& words, header_word which, std::uint32_t value) {
 /// long: the combine's echo of the bitmap and the row counts are checked apart from the digest.
 constexpr std::uint32_t digest_of(const step_words& words) {
   std::uint32_t hash = 2166136261U;
-  for (const auto& entry : must_match_words) {
+  for (const auto& entry : must_match_words()) {
     const auto value = get(words, entry.word);
     for (unsigned shift = 0; shift < 32; shift += 8) hash = (hash ^ ((value >> shift) & 0xFFU)) * 16777619U;
   }

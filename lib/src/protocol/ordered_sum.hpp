@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "layout/device_code.hpp"
 #include "switchyard/spec/dtypes.hpp"
 
 namespace switchyard::protocol {
@@ -69,7 +70,7 @@ struct fp16_element {
 
 /// Calls `callable` with the element type of `type`.
 template <class Callable>
-constexpr decltype(auto) with_element(dtype type, Callable callable) {
+SWITCHYARD_DEVICE constexpr decltype(auto) with_element(dtype type, Callable callable) {
   switch (type) {
     case dtype::fp16: return callable(fp16_element{});
     case dtype::fp32: return callable(fp32_element{});

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "layout/device_code.hpp"
 #include "layout/round_state.hpp"
 #include "layout/workspace_layout.hpp"
 #include "protocol/header.hpp"
@@ -23,25 +24,26 @@ struct workspace_handle {
   std::int32_t ep_size = 1;
   std::uint32_t num_blocks = 1;  ///< of this launch
 
-  [[nodiscard]] layout::round_state& round() const {
+  [[nodiscard]] SWITCHYARD_DEVICE layout::round_state& round() const {
     return *reinterpret_cast<layout::round_state*>(self + layout.offset_of(layout::region::round_state));
   }
   /// `offset` bytes into the workspace of `peer`, as a T.
   template <class T>
-  [[nodiscard]] T* at(std::int32_t peer, std::uint64_t offset) const {
+  [[nodiscard]] SWITCHYARD_DEVICE T* at(std::int32_t peer, std::uint64_t offset) const {
     return reinterpret_cast<T*>(peers[peer] + offset);
   }
   template <class T>
-  [[nodiscard]] T* local(std::uint64_t offset) const {
+  [[nodiscard]] SWITCHYARD_DEVICE T* local(std::uint64_t offset) const {
     return reinterpret_cast<T*>(self + offset);
   }
   /// Header words in the workspace of `receiver`, in the slot of `source`.
-  [[nodiscard]] std::uint64_t* header(std::int32_t receiver, phase which, std::uint64_t parity,
-                                      std::int32_t source) const {
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* header(std::int32_t receiver, phase which, std::uint64_t parity,
+                                                        std::int32_t source) const {
     return at<std::uint64_t>(receiver, layout.header_offset(which, parity, static_cast<std::uint64_t>(source)));
   }
   /// Flag of `owner`'s chunk in the workspace of `receiver`.
-  [[nodiscard]] std::uint64_t* flag(std::int32_t receiver, phase which, std::int32_t owner, std::uint64_t chunk) const {
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* flag(std::int32_t receiver, phase which, std::int32_t owner,
+                                                      std::uint64_t chunk) const {
     return at<std::uint64_t>(receiver, layout.flag_offset(which, static_cast<std::uint64_t>(owner), chunk));
   }
 };

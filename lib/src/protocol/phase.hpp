@@ -2,16 +2,28 @@
 // What all phases share: entering, taking roles, exchanging headers, leaving.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "protocol/fault.hpp"
 
 namespace switchyard::protocol {
 
+template <block Block>
+SWITCHYARD_DEVICE_APART void raise_out_of_order(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
+                                                std::uint32_t phase_due) {
+  fault_record fault;
+  fault.code = fault_code::out_of_order;
+  fault.rank = ws.rank;
+  fault.expected = phase_due;
+  fault.actual = static_cast<std::uint64_t>(frame.which);
+  raise(block, ws, frame, fault);
+}
+
 /// Enters a phase: reads where the workspace stands and refuses to go on when it is poisoned, when a peer has already
 /// told of a fault, or when another phase is due.
 template <block Block>
-phase_frame enter(Block& block, const workspace_handle& ws, phase which, const step_words& words) {
+SWITCHYARD_DEVICE phase_frame enter(Block& block, const workspace_handle& ws, phase which, const step_words& words) {
   auto& round = ws.round();
   phase_frame frame;
   frame.which = which;
@@ -22,22 +34,18 @@ phase_frame enter(Block& block, const workspace_handle& ws, phase which, const s
   frame.timeout_ns = round.warm_phases_left > 0 ? round.warmup_timeout_ns : round.timeout_ns;
   frame.bounds = {ws.local<std::uint64_t>(ws.layout.offset_of(layout::region::notice)), round.incarnation,
                   frame.start_ns + frame.timeout_ns, awaited::nothing};
-  frame.words = words;
-  set(frame.words, header_word::incarnation, frame.incarnation);
-  frame.digest = digest_of(frame.words);
+  frame.words = &words;
+  auto all_words = words;
+  set(all_words, header_word::incarnation, frame.incarnation);
+  frame.digest = digest_of(all_words);
 
   if (block.broadcast(block.load_u32(&round.poison)) != 0) return frame;
   if (block.broadcast(has_notice(block, frame))) {
-    raise_from_notice(block, ws, frame);
+    raise_from_wait<Block>(block, ws, frame, wait_status::notice, awaited::nothing, -1);
     return frame;
   }
   if (round.phase_due != static_cast<std::uint32_t>(which)) {
-    fault_record fault;
-    fault.code = fault_code::out_of_order;
-    fault.rank = ws.rank;
-    fault.expected = round.phase_due;
-    fault.actual = static_cast<std::uint64_t>(which);
-    raise(block, ws, frame, fault);
+    raise_out_of_order<Block>(block, ws, frame, round.phase_due);
     return frame;
   }
   frame.open = true;
@@ -48,7 +56,7 @@ phase_frame enter(Block& block, const workspace_handle& ws, phase which, const s
 /// only for peers and for roles that some block has already begun, so a grid of any size, even one block, gets through.
 /// `run(role)` returns false to make the block leave.
 template <block Block, class Run>
-void run_roles(Block& block, const workspace_handle& ws, std::uint64_t num_roles, Run run) {
+SWITCHYARD_DEVICE void run_roles(Block& block, const workspace_handle& ws, std::uint64_t num_roles, Run run) {
   for (;;) {
     const std::uint64_t role = block.take_ticket(&ws.round().next_ticket);
     if (role >= num_roles || !run(role)) return;
@@ -56,29 +64,35 @@ void run_roles(Block& block, const workspace_handle& ws, std::uint64_t num_roles
   }
 }
 
+/// The record may be that of abort(), half-way. A phase may not end before every peer has its notice. [team]
+template <block Block>
+SWITCHYARD_DEVICE_APART void await_announcement(handed_over<Block> block, const workspace_handle& ws) {
+  constexpr std::uint64_t host_may_be_descheduled_ns = 10'000'000'000;
+  const wait_bounds bounds{nullptr, 0, block.broadcast(block.now_ns()) + host_may_be_descheduled_ns, awaited::nothing};
+  (void)block.wait_all(
+      1, [&](std::uint64_t) { return block.load_u32(&ws.round().fault_announced) != 0; }, bounds, [] { return false; });
+  block.sync();
+}
+
 /// Whether this rank's phase has failed, seen by its last block. A notice counts even when every wait was fulfilled:
 /// the rank that sent it may since have let its stream overwrite rows that this phase has read. Reading it here is
 /// ordered after those reads by arrive.
 template <block Block>
-bool has_failed(Block& block, const workspace_handle& ws, const phase_frame& frame) {
+SWITCHYARD_DEVICE bool has_failed(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   auto& round = ws.round();
   const auto is_set = [&](std::uint32_t* word) { return block.broadcast(block.load_u32(word)) != 0; };
   if (!is_set(&round.poison) && !is_set(&round.fault_elected) && block.broadcast(has_notice(block, frame))) {
-    raise_from_notice(block, ws, frame);
+    raise_from_wait<Block>(block, ws, frame, wait_status::notice, awaited::nothing, -1);
   }
   if (!is_set(&round.poison) && !is_set(&round.fault_elected)) return false;
-  // The record may be the host's, in the middle of abort(). This phase may not end before every peer has its notice.
-  constexpr std::uint64_t host_may_be_descheduled_ns = 10'000'000'000;
-  const wait_bounds bounds{nullptr, 0, block.broadcast(block.now_ns()) + host_may_be_descheduled_ns, awaited::nothing};
-  (void)block.wait_all(
-      1, [&](std::uint64_t) { return block.load_u32(&round.fault_announced) != 0; }, bounds, [] { return false; });
+  await_announcement<Block>(block, ws);
   return true;
 }
 
 /// Leaves a phase. The last block to arrive has seen all others leave (arrive is acquire and release), so nobody else
 /// of this rank touches the workspace: it makes a failed phase harmless with `spoil`, or moves the round state on.
 template <block Block, class Spoil>
-void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, Spoil spoil) {
+SWITCHYARD_DEVICE void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, Spoil spoil) {
   block.sync();
   auto& round = ws.round();
   if (block.arrive(&round.blocks_done) + 1 != ws.num_blocks) return;
@@ -101,20 +115,40 @@ void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, S
   }
 }
 
+/// Set bits of a bitmap over `tokens` tokens, counted by the whole team. [team]
+template <block Block, class Word>
+SWITCHYARD_DEVICE std::uint32_t count_bits_together(Block& block, const Word& word_at, std::uint64_t tokens) {
+  std::uint32_t mine = 0;
+  for (std::uint64_t word = block.thread_index(); word * 32 < tokens; word += block.num_threads()) {
+    mine += static_cast<std::uint32_t>(std::popcount(word_at(word) & bits_within(word, 0, tokens)));
+  }
+  return block.team_sum(mine);
+}
+
 /// Posts one of the fixed words of this rank's header to `receiver`; row_count is posted by whoever knows it. [thread]
 template <block Block>
-void post_fixed_word(Block& block, const workspace_handle& ws, const phase_frame& frame, std::int32_t receiver,
-                     std::uint64_t index) {
+SWITCHYARD_DEVICE void post_fixed_word(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                       std::int32_t receiver, std::uint64_t index) {
   const bool is_digest = index == static_cast<std::uint64_t>(header_word::digest);
   auto* slot = ws.header(receiver, frame.which, frame.parity, ws.rank);
-  block.post(slot + index, layout::tagged(is_digest ? frame.digest : frame.words[index], frame.epoch));
+  block.post(slot + index, layout::tagged(is_digest ? frame.digest : declared(frame, index), frame.epoch));
+}
+
+/// The fault of a header whose digest differs. [team]
+template <block Block>
+SWITCHYARD_DEVICE_APART void raise_from_digest(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
+                                               std::int32_t source) {
+  fault_record fault;
+  if (spell_out_mismatch(block, ws, frame, source, fault)) return raise(block, ws, frame, fault);
+  const bool told = block.broadcast(has_notice(block, frame));
+  raise_from_wait<Block>(block, ws, frame, told ? wait_status::notice : wait_status::expired, awaited::header, source);
 }
 
 /// Waits for the header of `source` and checks that it declares the same step. Returns whether the role may go on; then
 /// row_count and the bitmap words of T tokens are there. [team]
 template <block Block>
-bool await_header(Block& block, const workspace_handle& ws, const phase_frame& frame, std::uint64_t tokens_per_rank,
-                  std::int32_t source) {
+SWITCHYARD_DEVICE bool await_header(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                    std::uint64_t tokens_per_rank, std::int32_t source) {
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
   const auto other = frame.which == phase::dispatch ? phase::combine : phase::dispatch;
@@ -127,13 +161,8 @@ bool await_header(Block& block, const workspace_handle& ws, const phase_frame& f
       1, [&](std::uint64_t) { return is_fresh(words); }, bounds_for(frame, awaited::header), probe);
   if (!settle(block, ws, frame, status, awaited::header, source)) return false;
   if (layout::data_of(block.poll(words)) != frame.digest) {
-    fault_record fault;
-    if (spell_out_mismatch(block, ws, frame, source, fault)) {
-      raise(block, ws, frame, fault);
-      return false;
-    }
-    const bool told = block.broadcast(has_notice(block, frame));
-    return settle(block, ws, frame, told ? wait_status::notice : wait_status::expired, awaited::header, source);
+    raise_from_digest<Block>(block, ws, frame, source);
+    return false;
   }
   return await(block, ws, frame, awaited::header, source, 1 + (tokens_per_rank + 31) / 32, [&](std::uint64_t i) {
     return is_fresh(words + (i == 0 ? static_cast<std::uint64_t>(header_word::row_count) : bitmap_word + i - 1));

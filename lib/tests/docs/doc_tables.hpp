@@ -30,7 +30,7 @@ inline std::string header_words_table() {
   std::string text = row({"word", "name", "must match as", "holds"}) + "| ---: | --- | --- | --- |\n";
   for (const auto& spec : protocol::header_word_table) {
     std::string field;
-    for (const auto& entry : protocol::must_match_words) {
+    for (const auto& entry : protocol::must_match_words()) {
       if (entry.word == spec.word) field = to_string(entry.field);
     }
     text += row({std::to_string(static_cast<unsigned>(spec.word)), std::string(spec.name), field.empty() ? "-" : field,

@@ -19,6 +19,23 @@ TEST(expert_map, the_first_ranks_own_one_more) {
   EXPECT_EQ(experts.owner_of(INT32_MAX), -1);
 }
 
+TEST(expert_map, a_range_holds_the_experts_of_its_rank) {
+  for (const std::int32_t ep_size : {1, 3, 4, 72, 256}) {
+    for (const std::int64_t num_experts : {std::int64_t{256}, std::int64_t{300}, std::int64_t{INT32_MAX}}) {
+      const expert_map experts{num_experts, ep_size};
+      std::uint32_t end = 0;
+      for (std::int32_t rank = 0; rank < ep_size; ++rank) {
+        const auto own = experts.experts_of(rank);
+        ASSERT_EQ(own.first, end) << "rank " << rank << " of " << ep_size << ", experts " << num_experts;
+        ASSERT_EQ(experts.owner_of(static_cast<std::int32_t>(own.first)), rank);
+        ASSERT_EQ(experts.owner_of(static_cast<std::int32_t>(own.last - 1)), rank);
+        end = own.last;
+      }
+      ASSERT_EQ(end, static_cast<std::uint32_t>(num_experts));
+    }
+  }
+}
+
 TEST(expert_map, distinct_owners_come_in_slot_order) {
   const expert_map experts{10, 4};
   const std::array<std::int32_t, 7> ids{9, -1, 0, 8, 0, 4, 10};

@@ -34,6 +34,7 @@ class host_block {
   static T broadcast(T value) {
     return value;
   }
+  static std::uint32_t team_sum(std::uint32_t value) { return value; }
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { *word |= bits; }
   static std::uint64_t now_ns();
 
@@ -41,9 +42,11 @@ class host_block {
   static std::uint32_t arrive(std::uint32_t* word);
   static bool elect(std::uint32_t* word);
   static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now);
+  // Release and acquire, although the protocol asks for less: relaxed would gain nothing on a CPU.
   static std::uint32_t load_u32(std::uint32_t* word);
   static void store_u32(std::uint32_t* word, std::uint32_t value);
   static void store_u64(std::uint64_t* word, std::uint64_t value);
+  static void announce(std::uint32_t* word, std::uint32_t value) { store_u32(word, value); }
   static void fill_i32(std::int32_t* words, std::int32_t value, std::uint64_t count);
   static void fill_nan(std::byte* out, std::uint64_t elements, dtype type);
   static void copy_local(std::byte* out, const std::byte* in, std::uint64_t bytes);
@@ -88,6 +91,8 @@ class host_block {
   void for_each_row(std::uint64_t count, Body body) {
     for (std::uint64_t i = 0; i < count; ++i) body(i);
   }
+
+  static bool leads_row() { return true; }
 
   static void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
                           dtype type);

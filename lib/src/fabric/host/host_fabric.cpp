@@ -118,26 +118,7 @@ class host_workspace final : public fabric_workspace {
 
   void abort() override {
     host_block block;
-    auto& round = handle_.round();
-    if (!block.elect(&round.fault_elected)) return;  // there is a fault already, and its notices are out or going out
-    fault_record record;
-    record.code = fault_code::aborted;
-    record.phase = static_cast<phase>(block.load_u32(&round.phase_due));
-    record.epoch = block.load_u32(&round.epoch);
-    record.rank = handle_.rank;
-    record.origin = handle_.rank;
-    block.record(handle_.mailbox, record);
-    const protocol::notice told{record.code, record.phase, step_field::none, static_cast<std::uint8_t>(handle_.rank),
-                                handle_.rank};
-    // The incarnation is written once, before any launch. This rank comes last, as in protocol::raise.
-    const auto word = layout::tagged(protocol::encode(told), round.incarnation);
-    const auto offset = handle_.layout.offset_of(layout::region::notice);
-    for (std::size_t i = 1; i <= bases_.size(); ++i) {
-      auto* base = bases_[(static_cast<std::size_t>(handle_.rank) + i) % bases_.size()];
-      block.post(reinterpret_cast<std::uint64_t*>(base + offset), word);
-    }
-    block.store_u32(&round.fault_announced, 1);
-    block.store_u32(&round.poison, 1);
+    protocol::abort_workspace(block, handle_);
   }
 
   void drain() noexcept override { launches_->wait_idle(); }

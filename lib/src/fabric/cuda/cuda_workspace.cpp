@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/cuda/cuda_workspace.hpp"
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fabric/cuda/connect_slices.hpp"
+#include "fabric/cuda/device_guard.hpp"
+#include "fabric/cuda/kernels.hpp"
+#include "fabric/cuda/launch_shape.hpp"
+#include "fabric/cuda/mailbox_pool.hpp"
+#include "fabric/cuda/symmetric_memory.hpp"
+#include "switchyard/spec/errors.hpp"
+
+namespace switchyard::cuda {
+namespace {
+
+/// The library's own stream: set-up and abort. Its priority also gives it a hardware queue apart from the caller's
+/// streams, so that abort() is not queued behind the kernel that it is to end.
+class private_stream {
+ public:
+  private_stream() {
+    int lowest = 0;
+    int highest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream priorities");
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, highest), "creating a stream");
+  }
+  ~private_stream() { (void)cudaStreamDestroy(stream_); }
+  private_stream(const private_stream&) = delete;
+  private_stream& operator=(const private_stream&) = delete;
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class private_event {
+ public:
+  private_event() {
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync), "creating an event");
+  }
+  ~private_event() { (void)cudaEventDestroy(event_); }
+  private_event(const private_event&) = delete;
+  private_event& operator=(const private_event&) = delete;
+  [[nodiscard]] cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// The table of the ranks' bases lies behind the workspace in the same slice: freeing memory of its own would wait for
+/// everything on the device.
+std::uint64_t bases_offset(const layout::workspace_layout& layout) {
+  return (layout.total_bytes + layout::region_alignment - 1) / layout::region_alignment * layout::region_alignment;
+}
+
+std::uint64_t slice_bytes_for(const workspace_request& request) {
+  return bases_offset(request.layout) + static_cast<std::uint64_t>(request.ep_size) * sizeof(std::byte*);
+}
+
+class cuda_workspace final : public fabric_workspace {
+ public:
+  /// Precondition: the request's device is current; make_workspace sees to it.
+  cuda_workspace(const driver_api& api, const workspace_request& request, launch_overlap overlap)
+      : api_(api),
+        request_(request),
+        overlap_(overlap),
+        blocks_per_multiprocessor_(prepare_kernels(scratch_of(request.layout.dims.max_tokens), stream_.get())),
+        mailbox_(take_mailbox()),
+        memory_(std::in_place, api, request.device, request.rank, request.ep_size, slice_bytes_for(request)) {
+    if (blocks_per_multiprocessor_ == 0) {
+      throw unsupported("max_tokens_per_rank is " + std::to_string(request.layout.dims.max_tokens) + " with " +
+                        std::to_string(request.ep_size) + " ranks, too many for the routing tables of one block");
+    }
+    handle_.layout = request.layout;
+    handle_.rank = request.rank;
+    handle_.ep_size = request.ep_size;
+    handle_.self = memory_->slice(request.rank);
+    handle_.peers = reinterpret_cast<std::byte* const*>(handle_.self + bases_offset(request.layout));
+    void* on_device = nullptr;
+    check(cudaHostGetDevicePointer(&on_device, mailbox_.get(), 0), "the device's address of the fault record");
+    handle_.mailbox = static_cast<layout::fault_mailbox*>(on_device);
+  }
+
+  ~cuda_workspace() override {
+    drain();
+    try {
+      const device_guard guard(request_.device);
+      memory_.reset();
+    } catch (const error&) {  // the device is gone, and its memory with it
+    }
+  }
+
+  [[nodiscard]] std::byte* data() const noexcept override { return handle_.self; }
+
+  void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override {
+    const device_guard guard(request_.device);
+    const auto place = survey_group(backend, api_, request_.device, timeout);
+    const auto initialise_slice = [&] {
+      int multiprocessors = 0;
+      check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, request_.device),
+            "multiprocessors of the device");
+      const int launches_at_once = overlap_ == launch_overlap::programmatic ? 2 : 1;
+      resident_ = resident_blocks(multiprocessors, blocks_per_multiprocessor_, place.ranks_on_device, launches_at_once);
+      if (resident_ < 1) {
+        throw unsupported("device " + std::to_string(request_.device) + " has " +
+                          std::to_string(place.ranks_on_device) + " ranks, more than can be resident together");
+      }
+      initialise();
+    };
+    connect_slices(backend, api_, *memory_, place.kind, initialise_slice, timeout);
+  }
+
+  [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref) const override {
+    return plan_phase(tokens_per_rank, request_.layout.dims.ep_size, resident_, max_blocks);
+  }
+
+  void launch(const protocol::dispatch_params& params, const launch_plan& plan, stream_ref stream) override {
+    enqueue(params, plan, stream, scratch_of(params.tokens_per_rank));
+  }
+  void launch(const protocol::combine_params& params, const launch_plan& plan, stream_ref stream) override {
+    enqueue(params, plan, stream, 0);
+  }
+
+  [[nodiscard]] std::optional<fault_record> fault() const override {
+    // Pairs with the release in cuda_block::record.
+    if (std::atomic_ref(mailbox_->sequence).load(std::memory_order_acquire) != 0) return mailbox_->record;
+    if (!aborted_.load(std::memory_order_acquire)) return std::nullopt;
+    // The abort kernel is on its way. It may yet find that a block was faster; then that record stands in the mailbox.
+    fault_record record;
+    record.code = fault_code::aborted;
+    record.rank = request_.rank;
+    record.origin = request_.rank;
+    return record;
+  }
+
+  void abort() override {
+    const device_guard guard(request_.device);
+    launch_abort(handle_, stream_.get());
+    aborted_.store(true, std::memory_order_release);
+  }
+
+  /// Waits for launches that went onto a stream. Replays of captured graphs are the caller's to wait for: nobody tells
+  /// the library of them.
+  void drain() noexcept override {
+    try {
+      const device_guard guard(request_.device);
+      (void)cudaEventSynchronize(last_launch_.get());
+      (void)cudaStreamSynchronize(stream_.get());
+    } catch (const error&) {  // a device that cannot be made current runs nothing of ours either
+    }
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t scratch_of(std::uint64_t tokens_per_rank) const {
+    return scratch_bytes(tokens_per_rank, request_.layout.dims.ep_size);
+  }
+
+  /// Fills the slice in before any peer may use it: signals read 0, the round begins, the bases are known.
+  void initialise() {
+    const auto fill = [&](std::uint64_t offset, const void* from, std::size_t bytes) {
+      check(cudaMemcpyAsync(handle_.self + offset, from, bytes, cudaMemcpyHostToDevice, stream_.get()),
+            "workspace: filling in");
+    };
+    for (const auto& spec : layout::region_table) {
+      if (!spec.zeroed) continue;
+      check(cudaMemsetAsync(handle_.self + request_.layout.offset_of(spec.id), 0, request_.layout.size_of(spec.id),
+                            stream_.get()),
+            "workspace: zeroing");
+    }
+    layout::round_state round{};
+    round.epoch = request_.first_epoch;
+    round.incarnation = 1;
+    round.warm_phases_left = 2;
+    round.timeout_ns = request_.timeout_ns;
+    round.warmup_timeout_ns = request_.warmup_timeout_ns;
+    fill(request_.layout.offset_of(layout::region::round_state), &round, sizeof(round));
+    std::vector<std::byte*> bases;
+    for (int rank = 0; rank < request_.ep_size; ++rank) bases.push_back(memory_->slice(rank));
+    fill(bases_offset(request_.layout), bases.data(), bases.size() * sizeof(bases[0]));
+    check(cudaStreamSynchronize(stream_.get()), "workspace: filling in");
+  }
+
+  template <class Params>
+  void enqueue(Params params, const launch_plan& plan, stream_ref stream, std::uint64_t scratch) {
+    const device_guard guard(request_.device);
+    params.ws = handle_;
+    params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
+    launch_kernel(params, {params.ws.num_blocks, scratch, stream.cuda(), overlap_ == launch_overlap::programmatic});
+    auto capturing = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(stream.cuda(), &capturing), "whether the stream is being captured");
+    // An event of a graph could not be waited for.
+    if (capturing == cudaStreamCaptureStatusNone) {
+      check(cudaEventRecord(last_launch_.get(), stream.cuda()), "marking the launch");
+    }
+  }
+
+  const driver_api& api_;
+  workspace_request request_;
+  launch_overlap overlap_;
+  private_stream stream_;
+  private_event last_launch_;
+  int blocks_per_multiprocessor_;
+  int resident_ = 1;
+  std::shared_ptr<layout::fault_mailbox> mailbox_;
+  std::optional<symmetric_memory> memory_;  // until the destructor
+  protocol::workspace_handle handle_;
+  std::atomic<bool> aborted_{false};
+};
+
+}  // namespace
+
+std::unique_ptr<fabric_workspace> make_workspace(const driver_api& api, const workspace_request& request,
+                                                 launch_overlap overlap) {
+  const device_guard guard(request.device);
+  return std::make_unique<cuda_workspace>(api, request, overlap);
+}
+
+}  // namespace switchyard::cuda

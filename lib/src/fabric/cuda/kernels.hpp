@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels as host code sees them.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "protocol/params.hpp"
+
+namespace switchyard::cuda {
+
+struct launch_options {
+  std::uint32_t num_blocks = 1;
+  std::uint64_t scratch_bytes = 0;
+  cudaStream_t stream = nullptr;
+  /// Lets the launch begin before the previous one on the stream has ended; its blocks wait for that in place.
+  bool programmatic = false;
+};
+
+/// Loads all kernels on the current device and runs each once on nothing, on `stream`, so that no code is loaded and no
+/// stack is made room for while a peer waits; allows dispatch its scratch. Waits for the stream.
+/// Returns how many blocks of any of them fit a multiprocessor, 0 when the scratch is more than there is.
+/// Throws cuda_error.
+int prepare_kernels(std::uint64_t scratch_bytes, cudaStream_t stream);
+
+/// Enqueue on the current device. Throw cuda_error.
+void launch_kernel(const protocol::dispatch_params& params, const launch_options& options);
+void launch_kernel(const protocol::combine_params& params, const launch_options& options);
+/// One warp that does what abort() must do on the device.
+void launch_abort(const protocol::workspace_handle& workspace, cudaStream_t stream);
+
+}  // namespace switchyard::cuda

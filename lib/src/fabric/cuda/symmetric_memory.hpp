@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's view of the group's memory: a range of addresses with one slice per rank, its own backed by physical
+// memory of its device, the others by memory that the peers have exported. Addresses stay for the object's life, also
+// when the memory behind them is taken away and given back (checkpoint, recovery).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "fabric/cuda/driver_api.hpp"
+
+namespace switchyard::cuda {
+
+/// How physical memory is passed between ranks.
+enum class handle_kind : std::uint8_t {
+  posix_descriptor,  ///< within one process or host
+  fabric,            ///< across the trays of a rack; needs an IMEX channel
+};
+
+/// An exported slice; plain bytes, so that it can be gathered.
+struct slice_handle {
+  handle_kind kind = handle_kind::posix_descriptor;
+  int descriptor = -1;
+  std::array<unsigned char, sizeof(CUmemFabricHandle)> fabric{};
+};
+
+/// Whether memory of `device` can really be allocated and exported as a fabric handle. The device's attribute is no
+/// permission: it is also set in a container without an IMEX channel, so this tries, with the least memory there is.
+bool fabric_handles_work(const driver_api& api, int device);
+
+class symmetric_memory {
+ public:
+  /// Reserves addresses for `ep_size` slices of at least `bytes` each; no memory yet. `api` outlives the object.
+  /// Every method that allocates or maps throws out_of_memory or cuda_error, and then leaves what was there before.
+  symmetric_memory(const driver_api& api, int device, int rank, int ep_size, std::uint64_t bytes);
+  /// Unmaps, releases and frees everything. The caller has seen to it that nothing on the device uses it any more.
+  ~symmetric_memory();
+  symmetric_memory(const symmetric_memory&) = delete;
+  symmetric_memory& operator=(const symmetric_memory&) = delete;
+
+  /// Backs this rank's slice with fresh physical memory, contents undefined, that can be exported as `kind`.
+  /// Precondition: it is not backed.
+  void back(handle_kind kind);
+  /// This rank's slice for the peers. A descriptor in it is the caller's to close (close_slice_handle).
+  [[nodiscard]] slice_handle export_slice() const;
+  /// Maps the memory that `peer` has exported. Precondition: peer is not this rank, and not mapped.
+  void map_peer(int peer, const slice_handle& handle);
+  /// Takes the memory away from behind all slices; the addresses stay. Peers that have mapped this rank's memory keep
+  /// it alive. A following back() and map_peer() of every peer completes a remap. Idempotent.
+  void unback() noexcept;
+
+  [[nodiscard]] std::byte* slice(int rank) const noexcept {
+    return reinterpret_cast<std::byte*>(base_ + static_cast<std::uint64_t>(rank) * slice_bytes_);
+  }
+  /// The size of a slice: `bytes` rounded up to what the device can map.
+  [[nodiscard]] std::uint64_t slice_bytes() const noexcept { return slice_bytes_; }
+
+ private:
+  void map(int rank, CUmemGenericAllocationHandle memory);
+
+  const driver_api& api_;
+  int device_;
+  int rank_;
+  std::uint64_t slice_bytes_ = 0;
+  CUdeviceptr base_ = 0;
+  handle_kind kind_ = handle_kind::posix_descriptor;
+  CUmemGenericAllocationHandle own_ = 0;  // kept for export; a peer's is given back as soon as it is mapped
+  std::vector<bool> mapped_;
+};
+
+/// Closes the descriptor of an exported slice, if it has one, and forgets it.
+void close_slice_handle(const driver_api& api, slice_handle& handle) noexcept;
+
+}  // namespace switchyard::cuda

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block whose team is several CPU threads, built like the CUDA fabric's: what is a thread of a CTA there is a thread
+// of the system here. It shows, also to ThreadSanitizer, that the protocol's loops over a team, its agreements and its
+// copies of a block hold for more than one thread, which the host fabric's teams of one cannot.
+#pragma once
+
+#include <algorithm>
+#include <barrier>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "fabric/host/host_block.hpp"
+#include "fabric/host/host_fabric.hpp"
+#include "protocol/fence_combine.hpp"
+#include "protocol/fence_dispatch.hpp"
+
+namespace switchyard::test {
+
+inline constexpr std::uint32_t team_threads = 4;
+
+struct team_state {
+  std::barrier<> barrier{team_threads};
+  std::uint64_t told[2] = {0, 0};
+  std::uint32_t sums[2][team_threads] = {};
+  std::uint32_t* scratch = nullptr;
+};
+
+class team_block {
+ public:
+  team_block(team_state& team, std::uint32_t thread) : team_(&team), thread_(thread), part_{thread, team_threads} {}
+
+  [[nodiscard]] std::uint32_t thread_index() const { return thread_; }
+  static std::uint32_t num_threads() { return team_threads; }
+  void sync() { team_->barrier.arrive_and_wait(); }
+  [[nodiscard]] std::uint32_t* scratch(std::uint64_t) const { return team_->scratch; }
+  static void scratch_or(std::uint32_t* word, std::uint32_t bits) { std::atomic_ref(*word).fetch_or(bits); }
+  static std::uint64_t now_ns() { return host::host_block::now_ns(); }
+
+  template <class T>
+  T broadcast(T value) {
+    if (thread_ == 0) team_->told[turn_] = static_cast<std::uint64_t>(value);
+    return static_cast<T>(agree());
+  }
+  std::uint32_t team_sum(std::uint32_t value) {
+    auto* sums = team_->sums[turn_];
+    sums[thread_] = value;
+    (void)agree();
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < team_threads; ++i) sum += sums[i];
+    return sum;
+  }
+
+  std::uint32_t take_ticket(std::uint32_t* word) { return broadcast(thread_ == 0 ? inner_.take_ticket(word) : 0U); }
+  std::uint32_t arrive(std::uint32_t* word) {
+    sync();
+    return broadcast(thread_ == 0 ? inner_.arrive(word) : 0U);
+  }
+  static bool elect(std::uint32_t* word) { return host::host_block::elect(word); }
+  std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
+    return broadcast(thread_ == 0 ? inner_.first_entry(word, now) : 0U);
+  }
+  static std::uint32_t load_u32(std::uint32_t* word) { return host::host_block::load_u32(word); }
+  static void store_u32(std::uint32_t* word, std::uint32_t value) { host::host_block::store_u32(word, value); }
+  static void store_u64(std::uint64_t* word, std::uint64_t value) { host::host_block::store_u64(word, value); }
+  static void announce(std::uint32_t* word, std::uint32_t value) { host::host_block::announce(word, value); }
+  void fill_i32(std::int32_t* words, std::int32_t value, std::uint64_t count) const {
+    for (std::uint64_t i = thread_; i < count; i += team_threads) words[i] = value;
+  }
+  void fill_nan(std::byte* out, std::uint64_t elements, dtype type) const {
+    const auto [first, last] = share(elements, {thread_, team_threads});
+    host::host_block::fill_nan(out + first * itemsize(type), last - first, type);
+  }
+  void copy_local(std::byte* out, const std::byte* in, std::uint64_t bytes) const {
+    const auto [first, last] = share(bytes, {thread_, team_threads});
+    host::host_block::copy_local(out + first, in + first, last - first);
+  }
+  static void record(layout::fault_mailbox* mailbox, const fault_record& what) {
+    host::host_block::record(mailbox, what);
+  }
+
+  void put(std::byte* out, const std::byte* in, std::uint64_t bytes) const {
+    const auto [first, last] = share(bytes, part_);
+    if (first != last) host::host_block::put(out + first, in + first, last - first);
+  }
+  static void post(std::uint64_t* word, std::uint64_t value) { host::host_block::post(word, value); }
+  static std::uint64_t poll(const std::uint64_t* word) { return host::host_block::poll(word); }
+
+  template <class WordAt>
+  void publish(std::uint64_t count, WordAt word_at, std::uint64_t value) {
+    sync();
+    for (std::uint64_t i = thread_; i < count; i += team_threads) {
+      if (std::uint64_t* word = word_at(i)) post(word, value);
+    }
+  }
+
+  template <class Ready, class Probe>
+  protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds, Probe probe) {
+    std::uint64_t next = thread_;
+    const auto advance = [&] {
+      while (next < count && ready(next)) next += team_threads;
+      return next >= count;
+    };
+    for (bool first_round = true;; first_round = false) {
+      const bool mine = advance();
+      auto seen = protocol::wait_status::ready;
+      if (thread_ == team_threads - 1 && !first_round) {
+        if (bounds.notice != nullptr && layout::tag_of(poll(bounds.notice)) == bounds.incarnation) {
+          seen = protocol::wait_status::notice;
+        } else if (now_ns() >= bounds.deadline_ns) {
+          seen = protocol::wait_status::expired;
+        } else if (probe()) {
+          seen = protocol::wait_status::probed;
+        }
+      }
+      if (thread_ == team_threads - 1) team_->told[turn_] = static_cast<std::uint64_t>(seen);
+      const bool all = everyone(mine, &seen);
+      if (all) return protocol::wait_status::ready;
+      if (seen == protocol::wait_status::notice) return seen;
+      if (seen != protocol::wait_status::ready) {
+        return everyone(advance(), nullptr) ? protocol::wait_status::ready : seen;
+      }
+      std::this_thread::yield();
+    }
+  }
+
+  template <class Body>
+  void for_each_row(std::uint64_t count, Body body) {
+    std::uint32_t threads = 1;
+    while (threads < team_threads && count * threads * 2 <= team_threads) threads *= 2;
+    part_ = {thread_ % threads, threads};
+    for (std::uint64_t row = thread_ / threads; row < count; row += team_threads / threads) body(row);
+    part_ = {thread_, team_threads};
+  }
+  [[nodiscard]] bool leads_row() const { return part_.index == 0; }
+
+  void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
+                   dtype type) const {
+    const auto [first, last] = share(elements, part_);
+    if (first == last) return;
+    std::vector<const std::byte*> shifted(rows, rows + num_rows);
+    for (auto& row : shifted) row += first * itemsize(type);
+    host::host_block::reduce_rows(out + first * itemsize(type), shifted.data(), num_rows, last - first, type);
+  }
+
+ private:
+  struct team_part {
+    std::uint32_t index;
+    std::uint32_t count;
+  };
+  static std::pair<std::uint64_t, std::uint64_t> share(std::uint64_t amount, team_part part) {
+    return {amount * part.index / part.count, amount * (part.index + 1) / part.count};
+  }
+  std::uint64_t agree() {
+    sync();
+    const auto value = team_->told[turn_];
+    turn_ ^= 1U;
+    return value;
+  }
+  /// Whether all threads say so; with what the last one told, in the same agreement.
+  bool everyone(bool mine, protocol::wait_status* told) {
+    auto* sums = team_->sums[turn_];
+    sums[thread_] = mine ? 1 : 0;
+    const auto value = agree();
+    if (told != nullptr) *told = static_cast<protocol::wait_status>(value);
+    return std::all_of(sums, sums + team_threads, [](std::uint32_t each) { return each != 0; });
+  }
+
+  team_state* team_;
+  std::uint32_t thread_;
+  team_part part_;
+  std::uint32_t turn_ = 0;
+  [[no_unique_address]] host::host_block inner_;
+};
+static_assert(protocol::block<team_block>);
+static_assert(std::is_trivially_copyable_v<team_block>, "handed over as a copy, as a CUDA block is");
+
+/// Runs `phase(block)` on a team that uses the scratch of `launched`.
+template <class Phase>
+void run_team(host::host_block& launched, Phase phase) {
+  team_state team;
+  team.scratch = launched.scratch(0);
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < team_threads; ++i) {
+    threads.emplace_back([&, i] {
+      team_block block(team, i);
+      phase(block);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+/// The host fabric with teams of several threads.
+inline std::shared_ptr<fabric> make_team_fabric() {
+  return host::make_host_fabric({[](host::host_block& launched, const protocol::dispatch_params& params) {
+                                   run_team(launched, [&](team_block& b) { protocol::fence_dispatch(b, params); });
+                                 },
+                                 [](host::host_block& launched, const protocol::combine_params& params) {
+                                   run_team(launched, [&](team_block& b) { protocol::fence_combine(b, params); });
+                                 }});
+}
+
+}  // namespace switchyard::test
