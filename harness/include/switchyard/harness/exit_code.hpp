@@ -31,7 +31,7 @@ struct run_outcome {
   bool regressed = false;
   bool inconclusive = false;
   std::size_t shortfalls = 0;  ///< of lists of cases that must pass
-  bool empty_shard = false;  ///< no case was dealt to this shard, so that none could pass
+  bool empty_shard = false;    ///< no case was dealt to this shard, so that none could pass
 
   [[nodiscard]] std::size_t count(case_status status) const noexcept { return cases[static_cast<std::size_t>(status)]; }
   std::size_t& count(case_status status) noexcept { return cases[static_cast<std::size_t>(status)]; }
