@@ -1,4 +1,4 @@
-# Tests: one executable per component, one ctest entry per GoogleTest case, labels cpu, sanitize, slow.
+# Tests: one executable per component, one ctest entry per GoogleTest case, labels cpu, memory, sanitize, slow.
 if(BUILD_TESTING)
   find_package(GTest REQUIRED)
   include(GoogleTest)
@@ -7,8 +7,20 @@ endif()
 # Emulators and sanitizers are slow: every TIMEOUT is multiplied by this.
 set(SWITCHYARD_TEST_TIMEOUT_FACTOR 1 CACHE STRING "Factor, an integer, for the timeouts of tests")
 
-# All that the tests labelled `sanitize` need: a sanitizer build makes this target and nothing more.
+# What a sanitizer build makes, and nothing more: programs labelled `sanitize` under every sanitizer, those labelled
+# `memory`, in which no two threads meet, under every one but ThreadSanitizer.
 add_custom_target(sanitize_tests)
+function(switchyard_sanitize target)
+  set(labels sanitize)
+  if(NOT SWITCHYARD_SANITIZE STREQUAL "thread")
+    list(APPEND labels memory)
+  endif()
+  foreach(label ${ARGN})
+    if(label IN_LIST labels)
+      add_dependencies(sanitize_tests ${target})
+    endif()
+  endforeach()
+endfunction()
 
 # GoogleTest's headers are most of what a test file costs to compile: they are compiled once.
 function(switchyard_share_test_headers target)
@@ -54,9 +66,7 @@ function(switchyard_add_test)
   # PRE_TEST: the binary is asked for its cases when ctest runs, which a cross-build can only do under its emulator.
   gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} ${alone})
-  if("sanitize" IN_LIST arg_LABELS)
-    add_dependencies(sanitize_tests ${arg_NAME})
-  endif()
+  switchyard_sanitize(${arg_NAME} ${arg_LABELS})
 endfunction()
 
 # switchyard_add_header_tests(target include_dir header ...): each public header compiles when it is included alone.
