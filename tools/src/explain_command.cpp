@@ -28,11 +28,15 @@ harness::exit_code explain(const explain_options& options) {
   constexpr std::string_view ending = ".jsonl:";
   const std::string_view what = options.what;
   const auto records = what.find(ending);
+  const bool is_case = what.find('/') != std::string_view::npos && records == std::string_view::npos;
+  if (!is_case && !options.common.selection.suites.empty()) {
+    throw harness::input_error("explain: one thing at a time: only a case is looked for in suites");
+  }
   if (what.empty()) {
     list_words();
   } else if (records != std::string_view::npos) {
     explain_record(what.substr(0, records + ending.size() - 1), what.substr(records + ending.size()));
-  } else if (what.find('/') != std::string_view::npos) {
+  } else if (is_case) {
     explain_case(options);
   } else {
     explain_word(what);

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,6 +49,11 @@ void require_writable(const std::filesystem::path& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {
     harness::refuse(place, path.string(), "is there and no regular file");
+  }
+  std::array<char, 5> begin{};
+  std::ifstream there(path, std::ios::binary);
+  if (there.read(begin.data(), begin.size()) && std::string_view(begin.data(), begin.size()) != "<?xml") {
+    harness::refuse(place, path.string(), "is there and no XML: it would be replaced");
   }
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   std::error_code failure;

@@ -58,6 +58,7 @@ std::string resume_command(const invocation& call, const std::filesystem::path& 
   for (const auto& argument : call.arguments) {
     const bool skip = skip_value;
     skip_value = argument == "--out" || argument == "--resume";  // --resume says where the records are
+    if (argument == "--fail-fast") continue;                     // it would end at the recorded failure again
     if (skip || skip_value || argument.starts_with("--out=") || argument.starts_with("--resume=")) continue;
     command += ' ' + shell_word(argument);
   }

@@ -140,6 +140,28 @@ class Stopped(Run):
                                                                            code=5).stderr)
         self.assertEqual(self.only("*.jsonl").read_text(), before)
 
+    def test_a_changed_trace_is_another_run(self):
+        traces = self.folder / "scenarios" / "traces"
+        traces.mkdir()
+        trace = traces / "t.jsonl"
+        trace.write_text('{"step": 0, "rank": 0, "topk_ids": [[1, 2]]}\n')
+        (self.folder / "scenarios" / "traced.json").write_text(json.dumps({
+            "suite": "traced", "description": "d", "scenarios": [{
+                "name": "s", "sentence": "x", "num_experts": 6, "top_k": 2, "hidden_size": 8, "ranks": 2,
+                "routing": "trace", "trace": "t"}]}))
+        self.run_program("run", "traced")
+        trace.write_text('{"step": 0, "rank": 0, "topk_ids": [[1, 3]]}\n')
+        refused = self.run_program("run", "traced", "--resume", str(self.only("*.jsonl")), code=5)
+        self.assertIn("the scenarios have changed since", refused.stderr)
+
+    def test_junit_replaces_nothing_else(self):
+        self.run_program("run", "small")
+        records = self.only("*.jsonl")
+        before = records.read_text()
+        refused = self.run_program("run", "small", "--junit", str(records), code=5)
+        self.assertIn("is there and no XML", refused.stderr)
+        self.assertEqual(records.read_text(), before)
+
     def test_a_killed_run_leaves_whole_lines(self):
         child = self.start("run", "slow")
         self.wait_for(lambda: list((self.folder / "records").glob("*.jsonl"))

@@ -3,6 +3,8 @@
 #include "switchyard/harness/digest.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -29,11 +31,36 @@ class fnv1a {
   std::uint64_t state_ = 0xCBF29CE484222325U;
 };
 
+std::uint64_t trace_digest(const routing_trace& trace) {
+  const auto& about = trace.about();
+  fnv1a digest;
+  for (int step = 0; step < about.steps; ++step) {
+    for (int rank = 0; rank < about.ranks; ++rank) {
+      digest.add_number(trace.num_tokens(step, rank));
+      for (std::int64_t token = 0; token < trace.num_tokens(step, rank); ++token) {
+        for (const auto id : trace.topk_ids(step, rank, token)) digest.add_number(id);
+        if (!trace.has_weights()) continue;
+        for (const auto weight : trace.topk_weights(step, rank, token)) {
+          digest.add_number(std::bit_cast<std::int32_t>(weight));
+        }
+      }
+    }
+  }
+  return digest.value();
+}
+
 }  // namespace
 
 std::uint64_t cases_digest(const std::vector<case_spec>& cases) {
   fnv1a digest;
-  for (const auto& spec : cases) digest.add(spec.id + ' ' + record_line(spec_json(spec)) + '\n');
+  std::map<const routing_trace*, std::uint64_t> traces;  // each is read once, and many cases share it
+  for (const auto& spec : cases) {
+    digest.add(spec.id + ' ' + record_line(spec_json(spec)) + '\n');
+    if (!spec.trace) continue;
+    const auto [found, is_new] = traces.try_emplace(spec.trace.get());
+    if (is_new) found->second = trace_digest(*spec.trace);
+    digest.add_number(static_cast<std::int64_t>(found->second));
+  }
   return digest.value();
 }
 

@@ -5,11 +5,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string_view>
 
 #include "../scenario/json_members.hpp"
+#include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/record_reader.hpp"
 
 namespace switchyard::harness {
@@ -40,6 +41,23 @@ void require_same_header(const json_at& there, const nlohmann::json& here) {
   }
 }
 
+/// A record counts as if its case had been run here: it must be of that case, and agree with itself.
+void require_same_case(const json_at& there, const case_spec& here, const nlohmann::json& header) {
+  const auto require_equal = [](const json_at& object, const std::string& key, const nlohmann::json& value) {
+    const auto mine = member(object, key);
+    if (mine.value != value) refuse_other(mine, value);
+  };
+  require_equal(there, "seed", header["run"]["seed"]);
+  require_equal(there, "suite", here.suite);
+  require_equal(there, "scenario", here.name);
+  const auto spec = member(there, "spec");
+  require_object(spec);
+  for (const auto& [key, value] : nlohmann::json(spec_json(here)).items()) require_equal(spec, key, value);
+  const auto findings = member(there, "total_findings");
+  const bool passed = member(there, "status").value == to_string(case_status::pass);
+  if (passed && findings.value != 0) refuse(findings, "must be 0: the case is said to have passed");
+}
+
 }  // namespace
 
 resumed_run resume_records(const std::filesystem::path& records, const nlohmann::ordered_json& header,
@@ -51,13 +69,15 @@ resumed_run resume_records(const std::filesystem::path& records, const nlohmann:
     return input_place{records.string() + ": record " + std::to_string(line), ""};
   };
   require_same_header({found.header, place_of(1)}, nlohmann::json(header));
-  std::set<std::string> due;
-  for (const auto& spec : cases) due.insert(spec.id);
+  std::map<std::string_view, const case_spec*> due;
+  for (const auto& spec : cases) due.emplace(spec.id, &spec);
   for (std::size_t i = 0; i < found.cases.size(); ++i) {
     const auto place = place_of(i + 2);
     auto one = parse_case_record(found.cases[i], place);
     const json_at id{found.cases[i]["id"], place.child("id")};
-    if (due.find(one.id) == due.end()) refuse(id, "is not among the cases of this run");
+    const auto wanted = due.find(one.id);
+    if (wanted == due.end()) refuse(id, "is not among the cases of this run");
+    require_same_case({found.cases[i], place}, *wanted->second, found.header);
     one.line = std::move(found.lines[i + 1]);
     if (!result.done.emplace(one.id, std::move(one)).second) refuse(id, "is recorded twice");
   }

@@ -10,6 +10,7 @@
 #include "case_trace.hpp"
 #include "settings_reader.hpp"
 #include "switchyard/harness/generator.hpp"
+#include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -96,7 +97,8 @@ void read_faults(case_spec& into, const settings_reader& from) {
                  "must be step_mismatch where every rank passes its own tokens as runtime_max_tokens");
     return;
   }
-  from.require(!absent || due, "expected_fault", "must be set where a rank is absent: its peers record a fault");
+  from.require(!absent || into.expected_fault == fault_code::timeout, "expected_fault",
+               "must be timeout where a rank is absent: that is what its peers record");
   from.require(absent || !due, "expected_fault",
                "needs an absent rank, or runtime_max_tokens_from own_tokens: nothing else makes a case fault");
 }
@@ -108,6 +110,15 @@ void read_lateness(case_spec& into, const settings_reader& from) {
   into.late.rank = static_cast<int>(from.due("late_rank"));
   from.require(*into.late.rank < into.ep_size, "late_rank",
                "must be below ranks (" + std::to_string(into.ep_size) + ")");
+}
+
+/// Every field may be within its bounds and the whole beyond what the library takes.
+void check_size(const case_spec& spec, const settings_reader& from) {
+  try {
+    static_cast<void>(required_bytes(spec));
+  } catch (const invalid_argument& problem) {
+    from.reject("max_tokens_per_rank", problem.what());
+  }
 }
 
 }  // namespace
@@ -125,11 +136,11 @@ case_spec case_from_settings(const suite& from, const scenario& which, const std
   read_shape(spec, reader, profiles);
   check_shape(spec, reader);
   read_trace(spec, reader, from);
+  spec.steps = reader.small("steps", spec.steps);
   read_tokens(spec, reader);
   read_routing(spec, reader);
   spec.topk_weights = reader.flag("topk_weights", spec.topk_weights);
   spec.extra_bytes = static_cast<std::size_t>(reader.integer("extra_bytes").value_or(0));
-  spec.steps = reader.small("steps", spec.steps);
   spec.blocks = reader.small("blocks", spec.blocks);
   spec.workers = reader.small("workers", spec.workers);
   spec.first_epoch = static_cast<std::uint32_t>(reader.integer("first_epoch").value_or(spec.first_epoch));
@@ -137,6 +148,7 @@ case_spec case_from_settings(const suite& from, const scenario& which, const std
   read_values(spec, reader);
   read_lateness(spec, reader);
   read_faults(spec, reader);
+  check_size(spec, reader);
   return spec;
 }
 

@@ -35,24 +35,30 @@ void read_runtime_max_tokens(case_spec& into, const settings_reader& from) {
                "cannot go with variation vary, which draws T");
 }
 
-/// With empty ranks, which are drawn when the case runs, the counts alone do not tell whether ranks disagree.
+/// Such a case must fault, so it must be sure that in some step two ranks have different strides.
 void require_disagreement(const case_spec& spec, const settings_reader& from) {
-  if (spec.runtime_max_tokens_from != runtime_max_rule::own_tokens || spec.empty_ranks > 0) return;
-  const auto steps = spec.trace          ? spec.trace->about().steps
-                     : spec.token_counts ? static_cast<int>(spec.token_counts->steps())
-                                         : 0;
+  if (spec.runtime_max_tokens_from != runtime_max_rule::own_tokens) return;
+  const auto count = [&](int step, int rank) {
+    if (spec.trace) return spec.trace->num_tokens(step, rank);
+    return spec.token_counts ? spec.token_counts->at(step, rank) : spec.num_tokens;
+  };
+  const auto rows = spec.trace          ? spec.trace->about().steps
+                    : spec.token_counts ? static_cast<int>(spec.token_counts->steps())
+                                        : 1;
   bool differ = false;
-  for (int step = 0; step < steps; ++step) {
+  for (int step = 0; step < std::min(rows, spec.steps); ++step) {
+    bool counts_differ = false;
+    std::int64_t least = count(step, 0);
     for (int rank = 1; rank < spec.ep_size; ++rank) {
-      const auto stride = [&](int of) {
-        const auto count = spec.trace ? spec.trace->num_tokens(step, of) : spec.token_counts->at(step, of);
-        return std::max<std::int64_t>(1, count);
-      };
-      differ |= stride(rank) != stride(0);
+      counts_differ |= std::max<std::int64_t>(1, count(step, rank)) != std::max<std::int64_t>(1, count(step, 0));
+      least = std::min(least, count(step, rank));
     }
+    // Which ranks are empty is drawn when the case runs: an empty one passes 1, so the others must pass more.
+    const bool some_empty = spec.empty_ranks > 0 && spec.empty_ranks < spec.ep_size && least >= 2;
+    differ |= spec.empty_ranks > 0 ? some_empty : counts_differ;
   }
   from.require(differ, "runtime_max_tokens_from",
-               "needs token_counts, empty_ranks or a trace by which ranks disagree: equal counts make no fault");
+               "needs token_counts, empty_ranks or a trace by which ranks surely disagree: equal counts make no fault");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sweep_points.hpp"
+#include "switchyard/harness/random_cases.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -100,6 +101,7 @@ void check_relations(const suite& which) {
   const input_place root{which.file, ""};
   const auto stem = std::filesystem::path(which.file).stem().string();
   if (which.name != stem) reject(root.child("suite"), which.name, "must be the file's name without .json: " + stem);
+  if (which.name == random_suite_name) reject(root.child("suite"), which.name, "is the name of drawn cases");
   std::set<std::string> names;
   for (const auto& one : which.scenarios) {
     if (!names.insert(one.name).second) reject(one.place.child("name"), one.name, "is the name of two scenarios");

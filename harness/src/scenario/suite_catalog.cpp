@@ -28,7 +28,8 @@ suite_catalog::suite_catalog(std::filesystem::path folder) : folder_(std::move(f
 }
 
 suite suite_catalog::load(const std::string& name_or_path) const {
-  if (name_or_path == random_suite_name) return random_suite();
+  const bool is_file = std::find(names_.begin(), names_.end(), name_or_path) != names_.end();
+  if (name_or_path == random_suite_name && !is_file) return random_suite();
   if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json")) {
     return read_suite_file(name_or_path);
   }

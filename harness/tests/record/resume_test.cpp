@@ -110,6 +110,18 @@ TEST_F(resume, records_that_contradict_themselves_are_refused) {
   EXPECT_EQ(refused(head + line_of(sample_spec("t", "ranks=2")), header()),
             R"(record 2: /id: "u/t@ranks=2": is not among the cases of this run)");
   EXPECT_EQ(refused("", header()), "no records: not one whole line");
+  auto other = case_json(cases_[0], sample_pass(10, 20), 5, std::chrono::nanoseconds(99));
+  other["seed"] = 6;
+  EXPECT_EQ(refused(head + record_line(other) + '\n', header()),
+            "record 2: /seed: 6: must be 5, as in this run, to be resumed");
+  other["seed"] = 5;
+  other["spec"]["ranks"] = 7;
+  EXPECT_EQ(refused(head + record_line(other) + '\n', header()),
+            "record 2: /spec/ranks: 7: must be 2, as in this run, to be resumed");
+  other["spec"]["ranks"] = 2;
+  other["total_findings"] = 5;
+  EXPECT_EQ(refused(head + record_line(other) + '\n', header()),
+            "record 2: /total_findings: 5: must be 0: the case is said to have passed");
 }
 
 TEST_F(resume, only_one_run_writes_records) {

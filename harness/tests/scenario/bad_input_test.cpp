@@ -153,6 +153,9 @@ TEST(bad_input, impossible_shapes) {
        at + "max_tokens_per_rank: 7: must be at least tokens and runtime_max_tokens (8) (case t/s)"},
       {one(R"(, "runtime_max_tokens": 9, "max_tokens_per_rank": 8)"),
        at + "max_tokens_per_rank: 8: must be at least tokens and runtime_max_tokens (9) (case t/s)"},
+      {suite_text(R"({"name": "s", "sentence": "x", "ranks": 256, "tokens": 1, "num_experts": 256, "top_k": 1,
+                      "hidden_size": 1048576, "max_tokens_per_rank": 1048576})"),
+       at + "max_tokens_per_rank: 1048576: max_tokens_per_rank"},
   });
 }
 
@@ -162,7 +165,9 @@ TEST(bad_input, impossible_faults) {
       {one(R"(, "expected_fault": "timeout")"),
        at + "expected_fault: timeout: needs an absent rank, or runtime_max_tokens_from own_tokens: nothing else makes "
             "a case fault (case t/s)"},
-      {one(R"(, "absent": {"rank": 1})"), at + "expected_fault: must be set where a rank is absent"},
+      {one(R"(, "absent": {"rank": 1})"), at + "expected_fault: must be timeout where a rank is absent"},
+      {one(R"(, "expected_fault": "aborted", "absent": {"rank": 1})"),
+       at + "expected_fault: aborted: must be timeout where a rank is absent"},
       {one(R"(, "expected_fault": "timeout", "absent": {"step": 1})"), at + "absent.rank: missing (case t/s)"},
       {one(R"(, "expected_fault": "timeout", "absent": {"rank": 4})"), at + "absent/rank: 4: must be below ranks (4)"},
       {one(R"(, "expected_fault": "timeout", "steps": 2, "absent": {"rank": 3, "step": 2})"),

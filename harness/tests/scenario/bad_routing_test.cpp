@@ -105,7 +105,13 @@ TEST(bad_routing, strides_that_contradict) {
        at + "runtime_max_tokens_from: own_tokens: cannot go with an absent rank: one fault a case (case t/s)"},
       {one(own + fault),
        at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which ranks "
-            "disagree: equal counts make no fault (case t/s)"},
+            "surely disagree: equal counts make no fault (case t/s)"},
+      {counted(R"(, "steps": 2, "token_counts": "4/4/2:4:4:4")" + own + fault),
+       at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which"},
+      {one(R"(, "empty_ranks": 4)" + own + fault),
+       at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which"},
+      {counted(R"(, "tokens": 1, "empty_ranks": 1)" + own + fault),
+       at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which"},
       {counted(R"(, "token_counts": "5/0:1:1:0")" + own + fault),
        at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which"},
   });
