@@ -152,7 +152,11 @@ void rank_verifier::check_faulted_output(const step_inputs& inputs, const std::b
 }
 
 void rank_verifier::check_fence(int step, std::string_view name, const fenced_buffer& buffer, finding_log& log) {
-  const auto damage = buffer.damage();
+  add_damage(step, name, buffer.bytes(), buffer.damage(), log);
+}
+
+void rank_verifier::add_damage(int step, std::string_view name, std::size_t bytes,
+                               const std::optional<canary_damage>& damage, finding_log& log) {
   if (!damage) return;
   finding found{.verdict = verdict::overrun,
                 .step = step,
@@ -164,7 +168,7 @@ void rank_verifier::check_fence(int step, std::string_view name, const fenced_bu
                 .count = damage->count};
   found.detail = damage->offset < 0
                      ? "the byte " + std::to_string(-damage->offset) + " before the buffer"
-                     : "the byte " + std::to_string(damage->offset - static_cast<std::int64_t>(buffer.bytes())) +
+                     : "the byte " + std::to_string(damage->offset - static_cast<std::int64_t>(bytes)) +
                            " past the end of the buffer";
   log.add(std::move(found));
 }

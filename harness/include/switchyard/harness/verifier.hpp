@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "switchyard/harness/canary.hpp"
 #include "switchyard/harness/case_result.hpp"
 #include "switchyard/harness/case_spec.hpp"
 #include "switchyard/harness/rank_inputs.hpp"
@@ -59,6 +61,9 @@ class rank_verifier {
   void check_input_fences(const step_inputs& inputs, finding_log& log);
   /// Another fence of this rank; `name` is the buffer's.
   void check_fence(int step, std::string_view name, const fenced_buffer& buffer, finding_log& log);
+  /// The same where the fences were looked at already: `damage` of a buffer with `bytes` in use.
+  void add_damage(int step, std::string_view name, std::size_t bytes, const std::optional<canary_damage>& damage,
+                  finding_log& log);
 
   /// Bytes compared with the golden model so far.
   [[nodiscard]] std::uint64_t checked_bytes() const noexcept { return checked_bytes_; }
