@@ -66,8 +66,9 @@ struct case_state {
   step_ring ring;
   row_index rows;
   std::vector<std::shared_ptr<comm_backend>> backends;
-  std::vector<std::unique_ptr<rank_device>> devices;  ///< of each rank on a machine, until its thread takes it; or empty
-  std::vector<fenced_buffer> outputs;                 ///< of each rank
+  std::vector<std::unique_ptr<rank_device>>
+      devices;                                ///< of each rank on a machine, until its thread takes it; or empty
+  std::vector<fenced_buffer> outputs;         ///< of each rank
   std::vector<fenced_buffer> expert_outputs;  ///< of each rank, for combine_source::private_rows
 
   meeting before_construction;

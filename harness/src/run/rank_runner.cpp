@@ -96,9 +96,8 @@ void rank_runner::construct() {
 
 workspace_guards rank_runner::fill_guards() {
   workspace_guards guards(workspace_, state_.regions, state_.workspace_size);
-  guards.fill([this](std::byte* to, std::span<const std::byte> bytes) {
-    device_->write(to, bytes.data(), bytes.size());
-  });
+  guards.fill(
+      [this](std::byte* to, std::span<const std::byte> bytes) { device_->write(to, bytes.data(), bytes.size()); });
   return guards;
 }
 
@@ -126,10 +125,10 @@ bool rank_runner::enqueue_step(int step) {
   if (absent_at(phase::combine)) return false;
 
   const dtype type = spec_.params.dtype;
-  std::byte* expert_rows = plan.source == combine_source::workspace_rows
-                               ? exchange_->combine_input_buffer(type).data
-                               : device_->address_of(expert_output_buffer,
-                                                     state_.expert_outputs[static_cast<std::size_t>(rank_)]);
+  std::byte* expert_rows =
+      plan.source == combine_source::workspace_rows
+          ? exchange_->combine_input_buffer(type).data
+          : device_->address_of(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
   const auto& output = state_.outputs[static_cast<std::size_t>(rank_)];
   const auto count = plan.num_tokens[static_cast<std::size_t>(rank_)];
   enqueue([this, inputs, views, expert_rows] {

@@ -166,10 +166,9 @@ void rank_verifier::add_damage(int step, std::string_view name, std::size_t byte
                 .expected = std::to_integer<std::uint64_t>(damage->expected),
                 .actual = std::to_integer<std::uint64_t>(damage->actual),
                 .count = damage->count};
-  found.detail = damage->offset < 0
-                     ? "the byte " + std::to_string(-damage->offset) + " before the buffer"
-                     : "the byte " + std::to_string(damage->offset - static_cast<std::int64_t>(bytes)) +
-                           " past the end of the buffer";
+  found.detail = damage->offset < 0 ? "the byte " + std::to_string(-damage->offset) + " before the buffer"
+                                    : "the byte " + std::to_string(damage->offset - static_cast<std::int64_t>(bytes)) +
+                                          " past the end of the buffer";
   log.add(std::move(found));
 }
 
