@@ -69,7 +69,7 @@ struct case_state {
   std::vector<std::unique_ptr<rank_device>>
       devices;                                ///< of each rank on a machine, until its thread takes it; or empty
   std::vector<fenced_buffer> outputs;         ///< of each rank
-  std::vector<fenced_buffer> expert_outputs;  ///< of each rank, for combine_source::private_rows
+  std::vector<fenced_buffer> expert_outputs;  ///< of each rank: private_rows, or drafts for a device
 
   meeting before_construction;
   meeting after_construction;

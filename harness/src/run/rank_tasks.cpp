@@ -147,7 +147,7 @@ void rank_runner::end_of_combine(const step_inputs& inputs) {
 
 void rank_runner::check_fences(const step_inputs& inputs) {
   const auto check = [&](std::size_t which, const std::string& name, const fenced_buffer& buffer) {
-    verifier_.add_damage(inputs.step(), name, buffer.bytes(), device_->damage(which, buffer), outcome_.log);
+    verifier_.check_fence(inputs.step(), name, buffer.bytes(), device_->damage(which, buffer), outcome_.log);
   };
   for (std::size_t i = 0; i < all_payloads.size(); ++i) {
     const auto kind = all_payloads.at(i);

@@ -129,7 +129,13 @@ case_result run_watched_case(const case_spec& spec, arena& memory, const run_opt
   }
   memory.reset();
   auto state = std::make_shared<case_state>(spec, options, memory);
-  if (options.machine) state->devices = options.machine->open(state->spec, memory);
+  try {
+    if (options.machine) state->devices = options.machine->open(state->spec, memory);
+  } catch (const error& problem) {  // a GPU that was lost in an earlier case, for example
+    state.reset();
+    memory.reset();
+    return failed(std::string("devices: ") + problem.what());
+  }
   std::vector<std::thread> threads;
   std::string no_thread;
   try {

@@ -151,12 +151,8 @@ void rank_verifier::check_faulted_output(const step_inputs& inputs, const std::b
   log.add(std::move(wrong));
 }
 
-void rank_verifier::check_fence(int step, std::string_view name, const fenced_buffer& buffer, finding_log& log) {
-  add_damage(step, name, buffer.bytes(), buffer.damage(), log);
-}
-
-void rank_verifier::add_damage(int step, std::string_view name, std::size_t bytes,
-                               const std::optional<canary_damage>& damage, finding_log& log) {
+void rank_verifier::check_fence(int step, std::string_view name, std::size_t bytes,
+                                const std::optional<canary_damage>& damage, finding_log& log) {
   if (!damage) return;
   finding found{.verdict = verdict::overrun,
                 .step = step,
@@ -170,12 +166,6 @@ void rank_verifier::add_damage(int step, std::string_view name, std::size_t byte
                                     : "the byte " + std::to_string(damage->offset - static_cast<std::int64_t>(bytes)) +
                                           " past the end of the buffer";
   log.add(std::move(found));
-}
-
-void rank_verifier::check_input_fences(const step_inputs& inputs, finding_log& log) {
-  for (const auto kind : all_payloads) {
-    check_fence(inputs.step(), std::string(to_string(kind)) + " input", inputs.buffer(kind, rank_), log);
-  }
 }
 
 }  // namespace switchyard::harness

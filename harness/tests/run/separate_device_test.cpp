@@ -7,6 +7,7 @@
 
 #include "separate_machine.hpp"
 #include "small_case.hpp"
+#include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -50,6 +51,22 @@ TEST(separate_device_test, a_machine_that_is_too_small_skips_with_its_reason) {
   const auto result = run_separately(small_case(3), std::make_shared<separate_machine>(2));
   EXPECT_EQ(result.status, case_status::skipped);
   EXPECT_EQ(result.reason, "too many ranks");
+}
+
+class lost_machine final : public machine {
+ public:
+  [[nodiscard]] std::optional<std::string> reason_to_skip(const case_spec&) const override { return std::nullopt; }
+  void require_memory(const case_spec&) const override {}
+  std::vector<std::unique_ptr<rank_device>> open(const case_spec&, std::pmr::memory_resource&) override {
+    throw cuda_error("the GPU is gone");
+  }
+  void abandon() override {}
+};
+
+TEST(separate_device_test, a_machine_that_opens_no_devices_fails_the_case) {
+  const auto result = run_separately(small_case(2), std::make_shared<lost_machine>());
+  EXPECT_EQ(result.status, case_status::fail);
+  EXPECT_EQ(result.reason, "devices: the GPU is gone");
 }
 
 // The last byte of an upload of inputs belongs to its back fence.

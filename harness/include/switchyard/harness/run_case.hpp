@@ -28,7 +28,7 @@ struct run_options {
 /// Runs `spec` and returns what it found; failures of the case are results, not exceptions. Same spec and seed, same
 /// result but for times. `memory` supplies workspaces, inputs and outputs and is empty again afterwards; of a machine
 /// it supplies copies in place of workspaces, which are no larger.
-/// Throws switchyard::out_of_memory when required_bytes(spec) exceed the arena, and what machine::open throws.
+/// Throws switchyard::out_of_memory when required_bytes(spec) exceed the arena.
 case_result run_case(const case_spec& spec, arena& memory, const run_options& options);
 
 }  // namespace switchyard::harness

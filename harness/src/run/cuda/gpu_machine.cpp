@@ -77,8 +77,12 @@ class gpu_machine final : public machine {
     return devices;
   }
 
-  // The rank that is still there holds its lane; the others' go with them.
-  void abandon() override { lanes_.clear(); }
+  // Never freed: that would wait for what cannot be stopped.
+  void abandon() override {
+    static auto* const left_behind = new std::vector<std::shared_ptr<gpu_lane>>;
+    left_behind->insert(left_behind->end(), lanes_.begin(), lanes_.end());
+    lanes_.clear();
+  }
 
  private:
   [[nodiscard]] int ranks_on(int device, int ep_size) const { return (ep_size - device + num_gpus_ - 1) / num_gpus_; }
@@ -132,7 +136,10 @@ gpu_list find_gpus() {
   const auto result = cudaGetDeviceCount(&found);
   if (result != cudaSuccess) {
     (void)cudaGetLastError();
-    throw environment_error(std::string("fabric cuda: no GPU can be used: ") + cudaGetErrorString(result));
+    // Also said where there is no driver at all.
+    const bool no_driver = result == cudaErrorInsufficientDriver;
+    throw environment_error(std::string("fabric cuda: no GPU can be used: ") +
+                            (no_driver ? "no driver for CUDA 13.0 or newer" : cudaGetErrorString(result)));
   }
   gpu_list list;
   for (int device = 0; device < found; ++device) {
