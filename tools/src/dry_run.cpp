@@ -6,6 +6,7 @@
 
 #include "run_options.hpp"
 #include "switchyard/harness/case_spec.hpp"
+#include "switchyard/harness/machine.hpp"
 #include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/summary.hpp"
 #include "switchyard/harness/traffic_forecast.hpp"
@@ -20,11 +21,13 @@ struct need {
   bool exact = true;
   std::size_t arena_bytes = 0;  ///< of the largest
   std::string largest;          ///< its id
+  std::size_t rank_bytes = 0;   ///< of device memory, of the largest in that; 0: the ranks run on the CPU
 
   void add(const need& more) {
     cases += more.cases;
     remote_bytes = std::min(remote_bytes + more.remote_bytes, harness::max_forecast_bytes);
     exact = exact && more.exact;
+    rank_bytes = std::max(rank_bytes, more.rank_bytes);
     if (more.arena_bytes <= arena_bytes) return;
     arena_bytes = more.arena_bytes;
     largest = more.largest;
@@ -37,14 +40,16 @@ struct scenario_need {
   std::vector<need> cases;
 };
 
-std::vector<scenario_need> needs_of(const std::vector<harness::case_spec>& cases, std::uint64_t seed) {
+std::vector<scenario_need> needs_of(const run_command_options& options, const std::vector<harness::case_spec>& cases) {
   std::vector<scenario_need> scenarios;
   for (const auto& spec : cases) {
     const auto name = spec.suite + '/' + spec.name;
     auto found = std::find_if(scenarios.begin(), scenarios.end(), [&](const auto& one) { return one.name == name; });
     if (found == scenarios.end()) found = scenarios.insert(scenarios.end(), {name, {}, {}});
-    const auto traffic = harness::forecast_traffic(spec, seed);
-    found->cases.push_back({1, traffic.remote_bytes, traffic.exact, harness::required_bytes(spec), spec.id});
+    const auto traffic = harness::forecast_traffic(spec, options.seed);
+    const auto rank_bytes = options.fabric == fabric_kind::cuda ? harness::required_device_bytes(spec) : 0;
+    found->cases.push_back(
+        {1, traffic.remote_bytes, traffic.exact, harness::required_bytes(spec), spec.id, rank_bytes});
     found->all.add(found->cases.back());
   }
   return scenarios;
@@ -53,7 +58,8 @@ std::vector<scenario_need> needs_of(const std::vector<harness::case_spec>& cases
 /// "about 1.20 GB to other ranks, arena of 34.0 MB".
 std::string text_of(const need& one) {
   return (one.exact ? "" : "about ") + harness::bytes_text(one.remote_bytes) + " to other ranks, arena of " +
-         harness::bytes_text(one.arena_bytes);
+         harness::bytes_text(one.arena_bytes) +
+         (one.rank_bytes == 0 ? "" : " and " + harness::bytes_text(one.rank_bytes) + " of a GPU for each rank");
 }
 
 std::string count_text(std::size_t cases) { return std::to_string(cases) + (cases == 1 ? " case, " : " cases, "); }
@@ -62,6 +68,7 @@ void add_numbers(nlohmann::ordered_json& out, const need& one) {
   out["remote_bytes"] = one.remote_bytes;
   out["exact"] = one.exact;
   out["arena_bytes"] = one.arena_bytes;
+  if (one.rank_bytes != 0) out["device_bytes_per_rank"] = one.rank_bytes;
 }
 
 void print_json(const run_command_options& options, const std::vector<scenario_need>& scenarios, const need& total,
@@ -104,7 +111,7 @@ void print_text(const run_command_options& options, const std::vector<scenario_n
 
 harness::exit_code dry_run(const run_command_options& options, const chosen_cases& chosen) {
   const auto limit = arena_limit(options, harness::read_environment());
-  const auto scenarios = needs_of(chosen.cases, options.seed);
+  const auto scenarios = needs_of(options, chosen.cases);
   need total;
   for (const auto& one : scenarios) total.add(one.all);
   const bool refused = total.arena_bytes > limit;

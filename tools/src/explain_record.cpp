@@ -29,6 +29,14 @@ std::size_t index_of(const harness::run_records& records, const harness::input_p
   harness::refuse(place, which, "no record of a case with this id");
 }
 
+/// As the header says; records of another program may lack it.
+std::string fabric_of(const harness::run_records& records) {
+  const auto run = records.header.find("run");
+  if (run == records.header.end() || !run->is_object()) return "unknown";
+  const auto fabric = run->find("fabric");
+  return fabric != run->end() && fabric->is_string() ? harness::printable(fabric->get<std::string>()) : "unknown";
+}
+
 }  // namespace
 
 void explain_record(std::string_view file, std::string_view which) {
@@ -39,7 +47,7 @@ void explain_record(std::string_view file, std::string_view which) {
   const auto one = harness::parse_case_record(records.cases[index], {place.file + ": record " + line, ""});
   const auto& result = one.result;
   std::cout << one.id << ": " << to_string(result.status) << " with seed " << one.seed << ", "
-            << harness::duration_text(one.elapsed.count()) << " on the host fabric, "
+            << harness::duration_text(one.elapsed.count()) << " on the " << fabric_of(records) << " fabric, "
             << harness::bytes_text(result.checked_bytes) << " compared\n";
   if (!result.reason.empty()) std::cout << "  " << harness::printable(result.reason) << '\n';
   std::set<std::string_view> words;

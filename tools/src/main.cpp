@@ -12,6 +12,7 @@
 
 #include "commands.hpp"
 #include "switchyard/harness/environment.hpp"
+#include "switchyard/harness/machine.hpp"
 #include "switchyard/harness/printable.hpp"
 #include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/scenario_error.hpp"
@@ -99,6 +100,10 @@ int main(int argc, char** argv) {
     code = run_program(argc, argv);
   } catch (const switchyard::harness::input_error& error) {
     code = report(error.what(), exit_code::bad_input, form);
+  } catch (const switchyard::harness::environment_error& error) {
+    code = report(error.what(), exit_code::environment, form);
+  } catch (const switchyard::cuda_error& error) {
+    code = report(error.what(), exit_code::environment, form);
   } catch (const switchyard::out_of_memory& error) {
     code = report(error.what(), exit_code::environment, form);
   } catch (const std::bad_alloc&) {

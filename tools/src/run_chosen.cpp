@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "chosen_machine.hpp"
 #include "interrupt.hpp"
 #include "run_output.hpp"
 #include "small_failures.hpp"
@@ -143,9 +144,11 @@ harness::exit_code run_chosen(const run_command_options& options, const chosen_c
   if (options.random) bytes = std::max(bytes, options.random->limits.max_bytes);  // room for what shrinking tries
   harness::arena memory(std::max(bytes, harness::page_bytes()));  // an empty shard needs none, which cannot be had
 
+  const auto where_ranks_run = open_machine(options, cases);
+  const auto& fabric = where_ranks_run.fabric;
   const auto header =
       harness::header_json(where, {harness::utc_text(started), options.seed, cases.size(), options.call.arguments,
-                                   options.common.selection, options.part, harness::cases_digest(cases)});
+                                   options.common.selection, options.part, harness::cases_digest(cases), fabric});
   auto run = options.resume.empty() ? open_new(options, file_stem(started, options, cases), header)
                                     : open_resumed(options, header, cases);
 
@@ -156,12 +159,16 @@ harness::exit_code run_chosen(const run_command_options& options, const chosen_c
   harness::failure_collector failures(options.random ? most_small_failures : 0);
   harness::observer_list shown({json ? static_cast<harness::run_observer*>(&stream) : &lines, &junit, &failures});
   if (json) stream.line(run.header_line);
+  if (options.shown == shown_output::progress && fabric.kind == fabric_kind::cuda) {
+    std::cout << "fabric: " << description_text(fabric) << std::endl;
+  }
 
   install_interrupt_handlers();
-  const harness::run_options how{options.seed, {}, interrupted};
+  const harness::run_options how{options.seed, {}, interrupted, where_ranks_run.machine};
   const auto run_one = [&](const harness::case_spec& spec) { return harness::run_case(spec, memory, how); };
   auto summary = harness::run_cases(cases, run_one, *run.records, shown,
                                     {options.seed, interrupted, std::move(run.done), options.on_failure});
+  summary.set_fabric(fabric.kind);
   for (const auto& list : chosen.must_pass) {
     summary.add_must_pass(list, judge_must_pass(list, evidence_of(summary, chosen)));
   }

@@ -15,6 +15,8 @@ struct run_texts {
   std::string seed = "1";
   std::string arena_bytes;
   std::string part;
+  std::string fabric = "host";
+  std::string gpus;
   bool quiet = false;
   bool json = false;
   bool dry = false;
@@ -56,6 +58,13 @@ void add_records(CLI::App& command, run_command_options& into) {
 
 void add_behaviour(CLI::App& command, run_texts& texts) {
   command
+      .add_option("--fabric", texts.fabric,
+                  "Where ranks run: host, as threads of the CPU, or cuda, dealt in turn over GPUs. The bytes are the\n"
+                  "same; what a GPU cannot hold is skipped with the reason")
+      ->type_name("host|cuda")
+      ->capture_default_str();
+  command.add_option("--gpus", texts.gpus, "With --fabric cuda: use the first N GPUs; default all")->type_name("N");
+  command
       .add_option("--arena-bytes", texts.arena_bytes,
                   "Most memory that a case may use: bytes, or 8G for 8 * 1024^3; default three quarters of the machine")
       ->type_name("BYTES");
@@ -73,6 +82,16 @@ void add_behaviour(CLI::App& command, run_texts& texts) {
   command.add_flag("--cases", texts.cases, "With --dry-run: case by case")->needs("--dry-run");
 }
 
+void read_fabric(const CLI::App& command, const run_texts& texts, run_command_options& into) {
+  if (texts.fabric != "host" && texts.fabric != "cuda") {
+    throw harness::input_error("--fabric: " + texts.fabric + ": must be host or cuda");
+  }
+  if (texts.fabric == "cuda") into.fabric = fabric_kind::cuda;
+  if (command.count("--gpus") == 0) return;
+  if (into.fabric == fabric_kind::host) throw harness::input_error("--gpus: is for --fabric cuda");
+  into.gpus = static_cast<int>(parse_rank_count("--gpus", texts.gpus));
+}
+
 void read_options(const CLI::App& command, const run_texts& texts, run_command_options& into) {
   read_common_options(command, into.common);
   into.seed = parse_count("--seed", texts.seed);
@@ -82,6 +101,7 @@ void read_options(const CLI::App& command, const run_texts& texts, run_command_o
   require_text(command, "--resume", into.resume.string());
   require_text(command, "--junit", into.junit.string());
   if (command.count("--shard") > 0) into.part = parse_shard("--shard", texts.part);
+  read_fabric(command, texts, into);
   if (command.count("--arena-bytes") > 0) into.arena_bytes = parse_bytes("--arena-bytes", texts.arena_bytes);
   if (texts.quiet) into.shown = shown_output::quiet;
   if (texts.json) into.shown = shown_output::json;

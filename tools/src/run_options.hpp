@@ -16,6 +16,7 @@
 #include "switchyard/harness/must_pass.hpp"
 #include "switchyard/harness/shard.hpp"
 #include "switchyard/harness/suite_runner.hpp"
+#include "switchyard/stream.hpp"
 
 namespace switchyard::tools {
 
@@ -36,7 +37,9 @@ struct run_command_options {
   std::filesystem::path resume;           ///< records to go on with; empty: a new run
   std::filesystem::path junit;            ///< empty: none
   std::vector<std::string> must_pass;     ///< lists of cases that must pass: names or paths
-  std::size_t arena_bytes = 0;            ///< 0: three quarters of the machine's memory
+  fabric_kind fabric = fabric_kind::host;
+  std::optional<int> gpus;      ///< of the CUDA fabric; none: all that there are
+  std::size_t arena_bytes = 0;  ///< 0: three quarters of the machine's memory
   harness::after_failure on_failure = harness::after_failure::go_on;
   shown_output shown = shown_output::progress;
   dry_run_detail dry_run = dry_run_detail::none;  ///< other than none: nothing is run

@@ -160,8 +160,12 @@ json header_json(const environment& where, const run_description& run) {
   description["started"] = run.started;
   description["seed"] = run.seed;
   description["cases"] = run.cases;
-  description["fabric"] = "host";
-  description["times"] = "host fabric, not NVLink";
+  description["fabric"] = to_string(run.fabric.kind);
+  description["times"] = times_note(run.fabric.kind);
+  if (run.fabric.kind == fabric_kind::cuda) {
+    description["gpus"] = run.fabric.gpus;
+    description["driver"] = run.fabric.driver;
+  }
   description["arguments"] = run.arguments;
   description["selection"] = selection_json(run.selection);
   description["shard"] = run.part ? json{{"index", run.part->index}, {"count", run.part->count}} : json();

@@ -20,6 +20,9 @@ namespace {
 /// because what it sums up says more where it differs.
 constexpr std::array deciding{"seed", "fabric", "shard", "selection", "cases", "cases_digest"};
 
+/// Said where the fabric is cuda.
+constexpr std::array of_gpus{"gpus", "driver"};
+
 [[noreturn]] void refuse_other(const json_at& there, const nlohmann::json& here) {
   refuse(there, "must be " + one_line(here) + ", as in this run, to be resumed");
 }
@@ -33,6 +36,11 @@ void require_same_header(const json_at& there, const nlohmann::json& here) {
       refuse(mine, "the scenarios have changed since: another " + one_line(here["run"][key]) + " in this run");
     }
     refuse_other(mine, here["run"][key]);
+  }
+  for (const auto* key : of_gpus) {
+    if (!here["run"].contains(key)) continue;
+    const auto mine = member(run, key);
+    if (mine.value != here["run"][key]) refuse_other(mine, here["run"][key]);
   }
   const auto env = member(there, "env");
   for (const auto& [key, value] : here["env"].items()) {

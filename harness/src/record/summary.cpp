@@ -99,7 +99,7 @@ nlohmann::ordered_json to_json(const run_summary& summary, std::uint64_t seed) {
                      {"worst_dispatch_ns", optional_json(row.worst_dispatch_ns)},
                      {"worst_combine_ns", optional_json(row.worst_combine_ns)}});
   }
-  out["time"]["times"] = "host fabric, not NVLink";
+  out["time"]["times"] = times_note(summary.fabric());
   auto& others = out["not_passed"] = nlohmann::ordered_json::array();
   for (const auto& [id, status] : summary.not_passed()) others.push_back({{"id", id}, {"status", to_string(status)}});
   auto& lists = out["must_pass"] = nlohmann::ordered_json::array();

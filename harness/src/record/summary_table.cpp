@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/summary.hpp"
 
 namespace switchyard::harness {
@@ -84,7 +85,7 @@ void print_table(std::ostream& out, const run_summary& summary) {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
   for (const auto& line : table) print_row(out, line, widths);
-  out << "times: host fabric, not NVLink; the slowest step of the slowest rank\n";
+  out << "times: " << times_note(summary.fabric()) << "; the slowest step of the slowest rank\n";
 }
 
 }  // namespace switchyard::harness

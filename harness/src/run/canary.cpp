@@ -2,12 +2,12 @@
 // Filling and checking fences.
 #include "switchyard/harness/canary.hpp"
 
+#include <algorithm>
+
 namespace switchyard::harness {
 namespace {
 
 constexpr std::size_t block_alignment = 64;
-// A cache line and 16 bytes: data() is then aligned to 16 and not to 32, so that code which needs more is found out.
-constexpr std::size_t front_bytes = fenced_buffer::fence_bytes + 16;
 
 using pattern = std::byte (*)(std::size_t index) noexcept;
 
@@ -46,10 +46,15 @@ void fenced_buffer::resize(std::size_t bytes) noexcept {
 }
 
 std::optional<canary_damage> fenced_buffer::damage() const noexcept {
+  if (data_ == nullptr) return std::nullopt;
+  return damage_of(data_ - front_bytes, data_ + bytes_, bytes_);
+}
+
+std::optional<canary_damage> fenced_buffer::damage_of(const std::byte* front, const std::byte* back,
+                                                      std::size_t bytes) noexcept {
   std::optional<canary_damage> found;
-  if (data_ == nullptr) return found;
-  inspect(data_ - front_bytes, front_bytes, -static_cast<std::int64_t>(front_bytes), found);
-  inspect(data_ + bytes_, fence_bytes, static_cast<std::int64_t>(bytes_), found);
+  inspect(front, front_bytes, -static_cast<std::int64_t>(front_bytes), found);
+  inspect(back, fence_bytes, static_cast<std::int64_t>(bytes), found);
   return found;
 }
 
@@ -66,11 +71,27 @@ void workspace_guards::fill() const noexcept {
   for (const auto& each : gaps_) fill_fence(each.bytes.data(), each.bytes.size(), guard_byte);
 }
 
+void workspace_guards::fill(const writer& write) const {
+  std::vector<std::byte> guard;
+  for (const auto& each : gaps_) {
+    guard.resize(each.bytes.size());
+    fill_fence(guard.data(), guard.size(), guard_byte);
+    write(each.bytes.data(), guard);
+  }
+}
+
 std::vector<workspace_guards::broken_guard> workspace_guards::check() const {
+  return check([](std::span<std::byte> into, const std::byte* from) { std::copy_n(from, into.size(), into.data()); });
+}
+
+std::vector<workspace_guards::broken_guard> workspace_guards::check(const reader& read) const {
   std::vector<broken_guard> broken;
+  std::vector<std::byte> guard;
   for (const auto& each : gaps_) {
     std::optional<canary_damage> found;
-    inspect(each.bytes.data(), each.bytes.size(), static_cast<std::int64_t>(each.region_bytes), found, guard_byte);
+    guard.resize(each.bytes.size());
+    read(guard, each.bytes.data());
+    inspect(guard.data(), guard.size(), static_cast<std::int64_t>(each.region_bytes), found, guard_byte);
     if (found) broken.push_back({each.region, *found});
   }
   return broken;

@@ -182,7 +182,10 @@ case_result conclude(const case_state& state, const std::string& stuck) {
     result.status = case_status::timeout;
     result.reason = stuck;
   } else if (const std::string error = first_error(state); !error.empty()) {
-    result.status = case_status::fail;
+    const bool unsupported =
+        std::ranges::all_of(state.outcomes, [](const rank_outcome& outcome) { return outcome.unsupported; });
+    // On the CPU every case can be served; a machine may be too small for one, and says so on all ranks alike.
+    result.status = unsupported && state.options.machine ? case_status::skipped : case_status::fail;
     result.reason = error;
   } else if (!result.findings.empty()) {
     result.status = !data_is_wrong && timed_out ? case_status::timeout : case_status::fail;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "rank_device.hpp"
 #include "step_ring.hpp"
 #include "switchyard/harness/arena.hpp"
 #include "switchyard/harness/case_result.hpp"
@@ -25,7 +26,8 @@ namespace switchyard::harness {
 struct rank_outcome {
   finding_log log;
   std::optional<fault_record> fault;
-  std::string error;  ///< an exception that was no peer_fault
+  std::string error;         ///< an exception that was no peer_fault
+  bool unsupported = false;  ///< construction said that this machine cannot serve what is asked
   std::vector<step_time> times;
   int steps_ended = 0;
   std::uint64_t checked_bytes = 0;
@@ -64,8 +66,10 @@ struct case_state {
   step_ring ring;
   row_index rows;
   std::vector<std::shared_ptr<comm_backend>> backends;
+  std::vector<std::unique_ptr<rank_device>>
+      devices;                                ///< of each rank on a machine, until its thread takes it; or empty
   std::vector<fenced_buffer> outputs;         ///< of each rank
-  std::vector<fenced_buffer> expert_outputs;  ///< of each rank, for combine_source::private_rows
+  std::vector<fenced_buffer> expert_outputs;  ///< of each rank: private_rows, or drafts for a device
 
   meeting before_construction;
   meeting after_construction;
@@ -86,6 +90,9 @@ struct case_state {
   /// Releases every rank that waits for another, through abort() of the library or in the harness.
   void call_off(const std::string& reason);
 };
+
+/// abort() for when there is nobody to tell that it failed: a GPU that was lost takes no abort, and holds nobody up.
+void abort_quietly(one_sided_all_to_all& end, const std::string& reason) noexcept;
 
 /// The exchange options that a case runs with.
 one_sided_config config_of(const case_spec& spec);

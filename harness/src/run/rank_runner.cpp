@@ -2,9 +2,10 @@
 // A rank's thread: construction, the sequence of steps, and leaving without holding anyone up.
 #include "rank_runner.hpp"
 
-#include <cstring>
 #include <exception>
 #include <thread>
+
+#include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
 
@@ -17,24 +18,28 @@ rank_runner::rank_runner(case_state& state, int rank)
 
 void rank_runner::run() {
   try {
-    stream_ = std::make_unique<host_stream>(spec_.workers);
+    device_ = state_.devices.empty() ? make_host_device(spec_, state_.memory)
+                                     : std::move(state_.devices[static_cast<std::size_t>(rank_)]);
+    device_->bind_thread();
   } catch (const std::exception& failure) {
     outcome_.error = std::string("stream: ") + failure.what();
     state_.construction_failed = true;
   }
   // Together, so that nobody's deadline runs while others' threads are still being started.
   const bool all_started = state_.before_construction.arrive_and_wait() && !state_.construction_failed;
+  workspace_guards guards;
   try {
-    if (all_started) construct();
+    if (all_started) {
+      construct();
+      guards = fill_guards();
+    }
+  } catch (const unsupported& failure) {
+    outcome_.unsupported = true;
+    outcome_.error = std::string("construction: ") + failure.what();
   } catch (const std::exception& failure) {
     outcome_.error = std::string("construction: ") + failure.what();
   }
-  if (exchange_ == nullptr) state_.construction_failed = true;
-  workspace_guards guards;
-  if (workspace_ != nullptr) {
-    guards = workspace_guards(workspace_, state_.regions, state_.workspace_size);
-    guards.fill();
-  }
+  if (exchange_ == nullptr || !outcome_.error.empty()) state_.construction_failed = true;
   // No rank may write to a peer before that peer's guards are filled, or an overrun would be painted over.
   const bool together = state_.after_construction.arrive_and_wait();
   if (together && !state_.construction_failed) {
@@ -46,9 +51,13 @@ void rank_runner::run() {
       if (!exchange_->status()) error = fault.what();
     } catch (const std::exception& failure) {
       error = failure.what();
-      exchange_->abort(error);
+      abort_quietly(*exchange_, error);
     }
-    stream_->synchronize();
+    try {
+      device_->synchronize();
+    } catch (const std::exception& failure) {
+      if (error.empty()) error = failure.what();
+    }
     if (outcome_.error.empty()) outcome_.error = error;  // only now: until here the stream's tasks may write it
     outcome_.fault = exchange_->status();
     outcome_.checked_bytes = verifier_.checked_bytes();
@@ -57,13 +66,17 @@ void rank_runner::run() {
   outcome_.position.store(after_all, std::memory_order_relaxed);
   state_.progress.fetch_add(1, std::memory_order_relaxed);
   state_.after_steps.arrive_and_wait();  // then all writing has ended
-  check_guards(guards);
+  try {
+    check_guards(guards);
+  } catch (const std::exception& failure) {
+    if (outcome_.error.empty()) outcome_.error = std::string("guards: ") + failure.what();
+  }
   {
     const std::lock_guard lock(state_.mutex);
     state_.live[static_cast<std::size_t>(rank_)] = nullptr;
   }
   exchange_.reset();
-  stream_.reset();
+  device_.reset();
 }
 
 void rank_runner::construct() {
@@ -71,13 +84,21 @@ void rank_runner::construct() {
   boot.rank = rank_;
   boot.ep_size = spec_.ep_size;
   boot.comm_backend = state_.backends[static_cast<std::size_t>(rank_)];
-  boot.host_memory = &state_.memory;
+  device_->describe(boot);
   boot.first_epoch = spec_.first_epoch;
   if (state_.options.make_fabric) boot.custom_fabric = state_.options.make_fabric(rank_);
   exchange_ = std::make_unique<one_sided_all_to_all>(boot, spec_.params, state_.config);
   workspace_ = exchange_->workspace_data();
+  device_->upload(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
   const std::lock_guard lock(state_.mutex);
   state_.live[static_cast<std::size_t>(rank_)] = exchange_.get();
+}
+
+workspace_guards rank_runner::fill_guards() {
+  workspace_guards guards(workspace_, state_.regions, state_.workspace_size);
+  guards.fill(
+      [this](std::byte* to, std::span<const std::byte> bytes) { device_->write(to, bytes.data(), bytes.size()); });
+  return guards;
 }
 
 void rank_runner::run_steps() {
@@ -95,32 +116,32 @@ bool rank_runner::enqueue_step(int step) {
   if (inputs == nullptr) return false;
   const step_plan& plan = inputs->plan();
 
+  const auto given = arguments(*inputs);
   enqueue_delay(step, phase::dispatch);
   enqueue_start(step, phase::dispatch);
-  const auto views = exchange_->dispatch(inputs->arguments(rank_), {plan.tokens_per_rank_of(rank_)}, *stream_);
+  const auto views = exchange_->dispatch(given, {plan.tokens_per_rank_of(rank_)}, device_->stream());
   if (step == 0) outcome_.transport = to_string(views.transport);
   enqueue([this, inputs, views] { end_of_dispatch(*inputs, views); });
   if (absent_at(phase::combine)) return false;
 
   const dtype type = spec_.params.dtype;
-  std::byte* expert_rows = plan.source == combine_source::workspace_rows
-                               ? exchange_->combine_input_buffer(type).data
-                               : state_.expert_outputs[static_cast<std::size_t>(rank_)].data();
-  auto& output = state_.outputs[static_cast<std::size_t>(rank_)];
+  std::byte* expert_rows =
+      plan.source == combine_source::workspace_rows
+          ? exchange_->combine_input_buffer(type).data
+          : device_->address_of(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
+  const auto& output = state_.outputs[static_cast<std::size_t>(rank_)];
   const auto count = plan.num_tokens[static_cast<std::size_t>(rank_)];
-  enqueue([this, inputs, views, expert_rows, &output, count, type] {
+  enqueue([this, inputs, views, expert_rows] {
     if (!faulted_) {
-      compute_experts(*inputs, views, expert_rows);
+      compute_experts(*inputs, readable_views_, expert_rows);
       poison_views(*inputs, views);
     }
-    const auto width = static_cast<std::size_t>(inputs->plan().combine_hidden_size) * itemsize(type);
-    output.resize(static_cast<std::size_t>(count) * width);
-    std::memset(output.data(), std::to_integer<int>(poison_byte(inputs->step())), output.bytes());
+    poison_output(*inputs);
   });
   enqueue_delay(step, phase::combine);
   enqueue_start(step, phase::combine);
-  exchange_->combine({expert_rows, plan.combine_hidden_size, type}, {count > 0 ? output.data() : nullptr, count},
-                     *stream_);
+  auto* output_data = count > 0 ? device_->address_of(output_buffer, output) : nullptr;
+  exchange_->combine({expert_rows, plan.combine_hidden_size, type}, {output_data, count}, device_->stream());
   enqueue([this, inputs] { end_of_combine(*inputs); });
   return true;
 }
@@ -143,7 +164,7 @@ void rank_runner::enqueue_start(int step, phase which) {
 }
 
 void rank_runner::enqueue(std::function<void()> task) {
-  stream_->enqueue([this, task = std::move(task)] {
+  device_->enqueue([this, task = std::move(task)] {
     try {
       task();
     } catch (const std::exception& failure) {
@@ -154,7 +175,10 @@ void rank_runner::enqueue(std::function<void()> task) {
 }
 
 void rank_runner::check_guards(const workspace_guards& guards) {
-  for (const auto& broken : guards.check()) {
+  const auto read = [this](std::span<std::byte> into, const std::byte* from) {
+    device_->read(into.data(), from, into.size());
+  };
+  for (const auto& broken : guards.check(read)) {
     outcome_.log.add({.verdict = verdict::overrun,
                       .destination = rank_,
                       .buffer = broken.region,

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "case_state.hpp"
+#include "rank_device.hpp"
 #include "switchyard/harness/canary.hpp"
 #include "switchyard/harness/verifier.hpp"
 #include "switchyard/one_sided_all_to_all.hpp"
-#include "switchyard/stream.hpp"
 
 namespace switchyard::harness {
 
@@ -38,15 +38,21 @@ class rank_runner {
   /// Appends a task; an exception in it becomes the rank's error.
   void enqueue(std::function<void()> task);
 
+  /// What dispatch is given: the inputs where the library sees them.
+  [[nodiscard]] dispatch_inputs arguments(const step_inputs& inputs);
   void end_of_dispatch(const step_inputs& inputs, const dispatch_result& views);
+  /// `rows` is where combine expects them, `views` what dispatch left as the CPU can read it.
   void compute_experts(const step_inputs& inputs, const dispatch_result& views, std::byte* rows);
   void poison_views(const step_inputs& inputs, const dispatch_result& views);
   void end_of_combine(const step_inputs& inputs);
+  void poison_output(const step_inputs& inputs);
+  void check_fences(const step_inputs& inputs);
+  workspace_guards fill_guards();
   void check_guards(const workspace_guards& guards);
   [[nodiscard]] std::int64_t nanoseconds_since_start() const;
   [[nodiscard]] std::size_t bytes_to_end_of_region(const std::byte* data) const;
 
-  /// Bytes that hold data and get poison back before they are used again.
+  /// Bytes, where the library sees them, that hold data and get poison back before they are used again.
   struct poisoned_area {
     std::vector<std::pair<std::byte*, std::size_t>> used;
     bool prepared = false;
@@ -57,12 +63,13 @@ class rank_runner {
   int rank_;
   rank_outcome& outcome_;
   rank_verifier verifier_;
-  std::unique_ptr<host_stream> stream_;
+  std::unique_ptr<rank_device> device_;
   std::unique_ptr<one_sided_all_to_all> exchange_;
   std::byte* workspace_ = nullptr;
 
   // Touched by tasks of the stream only, which follow one another.
   bool faulted_ = false;
+  dispatch_result readable_views_;
   std::chrono::steady_clock::time_point phase_start_;
   std::array<bool, all_payloads.size()> view_prepared_{};
   std::array<poisoned_area, 2> expert_areas_;  // by combine_source

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "rank_runner.hpp"
 #include "switchyard/reference/simulated_expert.hpp"
@@ -20,6 +21,11 @@ void for_each_occupied(const step_inputs& inputs, int rank, Visit visit) {
   }
 }
 
+// In the order of all_payloads.
+constexpr std::array<payload dispatch_inputs::*, all_payloads.size()> input_payloads{
+    &dispatch_inputs::hidden_states, &dispatch_inputs::topk_ids, &dispatch_inputs::topk_weights,
+    &dispatch_inputs::hidden_states_scale, &dispatch_inputs::extra};
+
 // A phase that this rank itself aborted may have ended well before; the contract of faults does not speak of it.
 bool phase_itself_faulted(const fault_record& record) {
   return record.code != fault_code::aborted || record.from_notice != 0;
@@ -27,15 +33,29 @@ bool phase_itself_faulted(const fault_record& record) {
 
 }  // namespace
 
+dispatch_inputs rank_runner::arguments(const step_inputs& inputs) {
+  auto result = inputs.arguments(rank_);
+  for (std::size_t i = 0; i < all_payloads.size(); ++i) {
+    auto& given = result.*input_payloads.at(i);
+    const auto& buffer = inputs.buffer(all_payloads.at(i), rank_);
+    if (given.data != nullptr) given.data = device_->address_of(i, buffer);
+  }
+  enqueue([this, &inputs] {
+    for (std::size_t i = 0; i < all_payloads.size(); ++i) device_->upload(i, inputs.buffer(all_payloads.at(i), rank_));
+  });
+  return result;
+}
+
 void rank_runner::end_of_dispatch(const step_inputs& inputs, const dispatch_result& views) {
   outcome_.times[static_cast<std::size_t>(inputs.step())].dispatch_ns = nanoseconds_since_start();
   if (faulted_) return;
+  readable_views_ = device_->readable(views);
   if (const auto record = exchange_->status()) {
     faulted_ = true;
-    if (phase_itself_faulted(*record)) verifier_.check_faulted_dispatch(inputs, views, outcome_.log);
+    if (phase_itself_faulted(*record)) verifier_.check_faulted_dispatch(inputs, readable_views_, outcome_.log);
     return;
   }
-  verifier_.check_dispatch(inputs, views, outcome_.log);
+  verifier_.check_dispatch(inputs, readable_views_, outcome_.log);
 }
 
 void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_result& views, std::byte* rows) {
@@ -44,10 +64,10 @@ void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_resu
   const std::size_t row_bytes = static_cast<std::size_t>(inputs.plan().combine_hidden_size) * itemsize(params.dtype);
   auto& area = expert_areas_[static_cast<std::size_t>(inputs.plan().source)];
   if (!area.prepared && inputs.plan().source == combine_source::workspace_rows) {
-    std::memset(rows, expert_poison, bytes_to_end_of_region(rows));
+    device_->fill(rows, expert_poison, bytes_to_end_of_region(rows));
   }
   area.prepared = true;
-  for (const auto& [data, bytes] : area.used) std::memset(data, expert_poison, bytes);
+  for (const auto& [data, bytes] : area.used) device_->fill(data, expert_poison, bytes);
   area.used.clear();
 
   if (views.topk_ids.row_bytes != inputs.generator().row_bytes(payload_kind::topk_ids) ||
@@ -55,6 +75,7 @@ void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_resu
     throw std::runtime_error("the views of dispatch do not have the rows that were sent");
   }
   std::vector<std::byte> narrowed(row_bytes == full_bytes ? 0 : full_bytes);
+  std::byte* draft = device_->draft_of(rows, state_.expert_outputs[static_cast<std::size_t>(rank_)].data());
   const auto top_k = static_cast<std::size_t>(params.top_k);
   for_each_occupied(inputs, rank_, [&](std::size_t first, std::size_t count) {
     area.used.emplace_back(rows + first * row_bytes, count * row_bytes);
@@ -65,11 +86,12 @@ void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_resu
         weights = {reinterpret_cast<const float*>(views.topk_weights.data + row * views.topk_weights.row_bytes), top_k};
       }
       const std::byte* hidden = views.hidden_states.data + row * views.hidden_states.row_bytes;
-      std::byte* out = rows + row * row_bytes;
+      std::byte* out = draft + row * row_bytes;
       reference::simulated_expert_row(rank_, inputs.ep_size(), params, {ids, top_k}, weights, hidden,
                                       narrowed.empty() ? out : narrowed.data(), spec_.experts);
       if (!narrowed.empty()) std::memcpy(out, narrowed.data(), row_bytes);
     }
+    device_->write(rows + first * row_bytes, draft + first * row_bytes, count * row_bytes);
   });
 }
 
@@ -82,23 +104,35 @@ void rank_runner::poison_views(const step_inputs& inputs, const dispatch_result&
     if (view.data == nullptr) continue;
     bool& prepared = view_prepared_[static_cast<std::size_t>(kind)];
     if (!prepared) {
-      std::memset(view.data, poison, bytes_to_end_of_region(view.data));
+      device_->fill(view.data, poison, bytes_to_end_of_region(view.data));
       prepared = true;
     } else if (kind == payload_kind::topk_ids) {  // every row has been given ids
       const auto num_rows = static_cast<std::size_t>(inputs.ep_size() * inputs.plan().tokens_per_rank);
-      std::memset(view.data, poison, num_rows * view.row_bytes);
+      device_->fill(view.data, poison, num_rows * view.row_bytes);
     } else {
       for_each_occupied(inputs, rank_, [&](std::size_t first, std::size_t count) {
-        std::memset(view.data + first * view.row_bytes, poison, count * view.row_bytes);
+        device_->fill(view.data + first * view.row_bytes, poison, count * view.row_bytes);
       });
     }
   }
+}
+
+void rank_runner::poison_output(const step_inputs& inputs) {
+  const auto index = static_cast<std::size_t>(rank_);
+  auto& output = state_.outputs[index];
+  const auto count = static_cast<std::size_t>(inputs.plan().num_tokens[index]);
+  output.resize(count * static_cast<std::size_t>(inputs.plan().combine_hidden_size) * itemsize(spec_.params.dtype));
+  if (output.bytes() > 0) {
+    std::memset(output.data(), std::to_integer<int>(poison_byte(inputs.step())), output.bytes());
+  }
+  device_->upload(output_buffer, output);
 }
 
 void rank_runner::end_of_combine(const step_inputs& inputs) {
   auto& time = outcome_.times[static_cast<std::size_t>(inputs.step())];
   time.combine_ns = nanoseconds_since_start();
   const auto& output = state_.outputs[static_cast<std::size_t>(rank_)];
+  device_->read(output.data(), device_->address_of(output_buffer, output), output.bytes());
   if (const auto record = exchange_->status()) {
     // A combine on a poisoned workspace owes NaN as much as the one that failed.
     if (phase_itself_faulted(*record)) verifier_.check_faulted_output(inputs, output.data(), outcome_.log);
@@ -107,11 +141,21 @@ void rank_runner::end_of_combine(const step_inputs& inputs) {
     verifier_.check_output(inputs, output.data(), outcome_.log);
     outcome_.steps_ended = inputs.step() + 1;
   }
-  verifier_.check_input_fences(inputs, outcome_.log);
-  verifier_.check_fence(inputs.step(), "output", output, outcome_.log);
-  verifier_.check_fence(inputs.step(), "expert_output", state_.expert_outputs[static_cast<std::size_t>(rank_)],
-                        outcome_.log);
+  check_fences(inputs);
   state_.ring.finish(rank_, inputs.step());
+}
+
+void rank_runner::check_fences(const step_inputs& inputs) {
+  const auto check = [&](std::size_t which, const std::string& name, const fenced_buffer& buffer) {
+    verifier_.check_fence(inputs.step(), name, buffer.bytes(), device_->damage(which, buffer), outcome_.log);
+  };
+  for (std::size_t i = 0; i < all_payloads.size(); ++i) {
+    const auto kind = all_payloads.at(i);
+    check(i, std::string(to_string(kind)) + " input", inputs.buffer(kind, rank_));
+  }
+  const auto index = static_cast<std::size_t>(rank_);
+  check(output_buffer, "output", state_.outputs[index]);
+  check(expert_output_buffer, "expert_output", state_.expert_outputs[index]);
 }
 
 std::size_t rank_runner::bytes_to_end_of_region(const std::byte* data) const {

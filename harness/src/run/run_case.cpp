@@ -31,6 +31,13 @@ case_result failed(std::string reason) {
   return result;
 }
 
+case_result skipped(std::string reason) {
+  case_result result;
+  result.status = case_status::skipped;
+  result.reason = std::move(reason);
+  return result;
+}
+
 bool all_done(const case_state& state) {
   return std::ranges::all_of(state.outcomes, [](const rank_outcome& outcome) { return outcome.done; });
 }
@@ -117,8 +124,18 @@ case_result run_watched_case(const case_spec& spec, arena& memory, const run_opt
     throw out_of_memory("case " + spec.id + " needs " + std::to_string(needed) + " bytes, the arena has " +
                         std::to_string(memory.capacity()));
   }
+  if (options.machine) {
+    if (auto reason = options.machine->reason_to_skip(spec)) return skipped(std::move(*reason));
+  }
   memory.reset();
   auto state = std::make_shared<case_state>(spec, options, memory);
+  try {
+    if (options.machine) state->devices = options.machine->open(state->spec, memory);
+  } catch (const error& problem) {  // a GPU that was lost in an earlier case, for example
+    state.reset();
+    memory.reset();
+    return failed(std::string("devices: ") + problem.what());
+  }
   std::vector<std::thread> threads;
   std::string no_thread;
   try {
@@ -159,6 +176,7 @@ case_result run_watched_case(const case_spec& spec, arena& memory, const run_opt
   } else {
     result.reason += "; a rank could not be stopped and was left behind";
     memory.abandon();
+    if (options.machine) options.machine->abandon();
   }
   return result;
 }

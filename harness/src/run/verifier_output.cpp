@@ -151,8 +151,8 @@ void rank_verifier::check_faulted_output(const step_inputs& inputs, const std::b
   log.add(std::move(wrong));
 }
 
-void rank_verifier::check_fence(int step, std::string_view name, const fenced_buffer& buffer, finding_log& log) {
-  const auto damage = buffer.damage();
+void rank_verifier::check_fence(int step, std::string_view name, std::size_t bytes,
+                                const std::optional<canary_damage>& damage, finding_log& log) {
   if (!damage) return;
   finding found{.verdict = verdict::overrun,
                 .step = step,
@@ -162,17 +162,10 @@ void rank_verifier::check_fence(int step, std::string_view name, const fenced_bu
                 .expected = std::to_integer<std::uint64_t>(damage->expected),
                 .actual = std::to_integer<std::uint64_t>(damage->actual),
                 .count = damage->count};
-  found.detail = damage->offset < 0
-                     ? "the byte " + std::to_string(-damage->offset) + " before the buffer"
-                     : "the byte " + std::to_string(damage->offset - static_cast<std::int64_t>(buffer.bytes())) +
-                           " past the end of the buffer";
+  found.detail = damage->offset < 0 ? "the byte " + std::to_string(-damage->offset) + " before the buffer"
+                                    : "the byte " + std::to_string(damage->offset - static_cast<std::int64_t>(bytes)) +
+                                          " past the end of the buffer";
   log.add(std::move(found));
-}
-
-void rank_verifier::check_input_fences(const step_inputs& inputs, finding_log& log) {
-  for (const auto kind : all_payloads) {
-    check_fence(inputs.step(), std::string(to_string(kind)) + " input", inputs.buffer(kind, rank_), log);
-  }
 }
 
 }  // namespace switchyard::harness

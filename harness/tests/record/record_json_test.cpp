@@ -124,6 +124,17 @@ TEST(record_json, the_header_says_which_cases_were_asked_for) {
   EXPECT_EQ(out["cases_digest"], "0xab");
 }
 
+TEST(record_json, the_header_names_the_gpus) {
+  run_description run{"2026-11-29T16:46:08Z", 3, 72, {"run", "u"}};
+  run.fabric = {fabric_kind::cuda, {"NVIDIA H200", "NVIDIA H200"}, "580.1"};
+  const auto out = nlohmann::json::parse(record_line(header_json(read_environment(), run)))["run"];
+  EXPECT_EQ(out["fabric"], "cuda");
+  EXPECT_EQ(out["gpus"], (std::vector<std::string>{"NVIDIA H200", "NVIDIA H200"}));
+  EXPECT_EQ(out["driver"], "580.1");
+  EXPECT_NE(out["times"].get<std::string>().find("no benchmark"), std::string::npos);
+  EXPECT_EQ(description_text(run.fabric), "cuda, 2 x NVIDIA H200, driver 580.1");
+}
+
 TEST(record_json, a_record_is_one_line_of_utf8_whatever_is_in_it) {
   auto result = sample_fail();
   result.reason = "two\nlines \xff and \x01";

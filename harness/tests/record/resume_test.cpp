@@ -98,6 +98,14 @@ TEST_F(resume, another_run_is_refused_with_the_reason) {
   EXPECT_NE(changed.find("\": the scenarios have changed since: another \"0x1\" in this run"), std::string::npos)
       << changed;
   run_.cases_digest = cases_digest(cases_);
+  run_.fabric.kind = fabric_kind::cuda;
+  EXPECT_EQ(refused(text, header()), R"(record 1: /run/fabric: "host": must be "cuda", as in this run, to be resumed)");
+  run_.fabric = {fabric_kind::cuda, {"A"}, "1"};
+  const auto on_one = record_line(header()) + '\n' + line_of(cases_[0]);
+  run_.fabric.gpus = {"A", "A"};
+  EXPECT_EQ(refused(on_one, header()),
+            R"(record 1: /run/gpus: ["A"]: must be ["A","A"], as in this run, to be resumed)");
+  run_.fabric = {};
   auto elsewhere = header();
   elsewhere["env"]["compiler"] = "Other 1";
   EXPECT_NE(refused(text, elsewhere).find(R"(must be "Other 1", as in this run, to be resumed)"), std::string::npos);

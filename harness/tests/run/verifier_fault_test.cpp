@@ -71,12 +71,15 @@ TEST_F(verifier_fault_test, an_output_must_be_nan_throughout) {
   EXPECT_EQ(clean.kept()[0].actual, 0x7F80U);
 }
 
-TEST_F(verifier_fault_test, fences_of_inputs_are_watched_on_both_sides) {
-  ranks.verifier.check_input_fences(ranks.inputs, ranks.log);
-  ASSERT_EQ(ranks.log.total(), 0U);
+TEST_F(verifier_fault_test, fences_are_watched_on_both_sides) {
   const auto& ids = ranks.inputs.buffer(payload_kind::topk_ids, verified_rank::rank);
+  const auto check = [&] {
+    ranks.verifier.check_fence(verified_rank::step, "topk_ids input", ids.bytes(), ids.damage(), ranks.log);
+  };
+  check();
+  ASSERT_EQ(ranks.log.total(), 0U);
   ids.data()[ids.bytes() + 3] ^= std::byte{0xFF};
-  ranks.verifier.check_input_fences(ranks.inputs, ranks.log);
+  check();
   ASSERT_EQ(ranks.log.total(), 1U);
   EXPECT_EQ(ranks.log.kept()[0].verdict, verdict::overrun);
   EXPECT_EQ(ranks.log.kept()[0].buffer, "topk_ids input");
@@ -85,7 +88,7 @@ TEST_F(verifier_fault_test, fences_of_inputs_are_watched_on_both_sides) {
   EXPECT_EQ(ranks.log.kept()[0].step, verified_rank::step);
   ids.data()[ids.bytes() + 3] ^= std::byte{0xFF};
   ids.data()[-1] ^= std::byte{0xFF};
-  ranks.verifier.check_input_fences(ranks.inputs, ranks.log);
+  check();
   ASSERT_EQ(ranks.log.total(), 2U);
   EXPECT_EQ(ranks.log.kept()[1].detail, "the byte 1 before the buffer");
 }

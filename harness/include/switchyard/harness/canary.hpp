@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory_resource>
 #include <optional>
 #include <span>
@@ -44,6 +45,9 @@ struct canary_damage {
 class fenced_buffer {
  public:
   static constexpr std::size_t fence_bytes = 64;
+  /// From the start of the block to data(): a cache line and 16 bytes, so that data is aligned to 16 and not to 32, and
+  /// code which needs more is found out.
+  static constexpr std::size_t front_bytes = 64 + 16;
 
   fenced_buffer() = default;
   /// Throws what the resource throws.
@@ -60,6 +64,14 @@ class fenced_buffer {
   void resize(std::size_t bytes) noexcept;
   /// Nothing when both fences are whole.
   [[nodiscard]] std::optional<canary_damage> damage() const noexcept;
+  /// The same for fences that lie elsewhere: copies of the front_bytes before a buffer and of the fence_bytes behind
+  /// its `bytes`.
+  static std::optional<canary_damage> damage_of(const std::byte* front, const std::byte* back,
+                                                std::size_t bytes) noexcept;
+  /// Both fences and what is in use between them.
+  [[nodiscard]] std::span<const std::byte> block() const noexcept {
+    return {data_ - front_bytes, front_bytes + bytes_ + fence_bytes};
+  }
 
  private:
   std::byte* data_ = nullptr;
@@ -74,12 +86,18 @@ class workspace_guards {
   workspace_guards(std::byte* workspace, std::span<const workspace_region> regions, std::size_t workspace_bytes);
 
   void fill() const noexcept;
+  /// For a workspace that the CPU cannot reach: `write` stores bytes at an address in it.
+  using writer = std::function<void(std::byte* to, std::span<const std::byte> bytes)>;
+  void fill(const writer& write) const;
 
   struct broken_guard {
     std::string region;    ///< the region before the gap
     canary_damage damage;  ///< offset from the start of that region
   };
   [[nodiscard]] std::vector<broken_guard> check() const;
+  /// `read` loads bytes from an address in the workspace.
+  using reader = std::function<void(std::span<std::byte> into, const std::byte* from)>;
+  [[nodiscard]] std::vector<broken_guard> check(const reader& read) const;
 
  private:
   struct gap {

@@ -20,6 +20,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "switchyard/harness/case_result.hpp"
@@ -27,10 +28,25 @@
 #include "switchyard/harness/environment.hpp"
 #include "switchyard/harness/shard.hpp"
 #include "switchyard/harness/suite_selection.hpp"
+#include "switchyard/stream.hpp"
 
 namespace switchyard::harness {
 
 inline constexpr int record_schema = 1;
+
+/// Where the ranks of a run are.
+struct fabric_description {
+  fabric_kind kind = fabric_kind::host;
+  std::vector<std::string> gpus = {};  ///< names, by ordinal
+  std::string driver = {};             ///< of the GPUs
+};
+
+/// The word used in options and records.
+std::string_view to_string(fabric_kind kind) noexcept;
+/// What times of a run on it mean.
+std::string_view times_note(fabric_kind kind) noexcept;
+/// One line for people: "cuda, 2 x NVIDIA H200, driver 580.95.05".
+std::string description_text(const fabric_description& fabric);
 
 /// What the header says about the run itself.
 struct run_description {
@@ -41,6 +57,7 @@ struct run_description {
   case_selection selection = {};       ///< which cases were asked for
   std::optional<shard> part = {};      ///< none: all of them
   std::uint64_t cases_digest = 0;      ///< cases_digest() of the cases due
+  fabric_description fabric = {};
 };
 
 nlohmann::ordered_json header_json(const environment& where, const run_description& run);

@@ -13,6 +13,7 @@
 #include "switchyard/harness/case_spec.hpp"
 #include "switchyard/harness/exit_code.hpp"
 #include "switchyard/harness/must_pass.hpp"
+#include "switchyard/stream.hpp"
 
 namespace switchyard::harness {
 
@@ -40,6 +41,9 @@ class run_summary {
   void set_internal_error() noexcept { outcome_.internal_error = true; }
   /// No case was to be run: the run is one shard of a run with fewer cases than shards.
   void set_empty_shard() noexcept { outcome_.empty_shard = true; }
+  /// Where the ranks ran, which says what the times mean; the host fabric unless said otherwise.
+  void set_fabric(fabric_kind kind) noexcept { fabric_ = kind; }
+  [[nodiscard]] fabric_kind fabric() const noexcept { return fabric_; }
   /// A list of cases that must pass was judged.
   void add_must_pass(const must_pass_list& list, std::vector<must_pass_shortfall> shortfalls);
 
@@ -58,6 +62,7 @@ class run_summary {
   void count(const case_spec& spec, case_status status);
 
   run_outcome outcome_;
+  fabric_kind fabric_ = fabric_kind::host;
   std::vector<summary_row> rows_;
   std::vector<std::pair<std::string, case_status>> not_passed_;
   std::vector<judged_list> must_pass_;
@@ -66,7 +71,7 @@ class run_summary {
 /// The summary file: schema, counts, rows, cases that did not pass, exit code; times stand under "time".
 nlohmann::ordered_json to_json(const run_summary& summary, std::uint64_t seed);
 
-/// One line per scenario, columns only for the statuses that occur. Times are the host fabric's and say so.
+/// One line per scenario, columns only for the statuses that occur. The last line says what times mean.
 void print_table(std::ostream& out, const run_summary& summary);
 
 /// "12.3 us", "4.56 GB": three digits and a unit, decimal.

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "switchyard/harness/canary.hpp"
 #include "switchyard/harness/case_result.hpp"
 #include "switchyard/harness/case_spec.hpp"
 #include "switchyard/harness/rank_inputs.hpp"
@@ -55,10 +57,9 @@ class rank_verifier {
   /// After a faulted combine: every element of the n output rows is a NaN; a single finding if not.
   void check_faulted_output(const step_inputs& inputs, const std::byte* output, finding_log& log);
 
-  /// The fences round this rank's inputs of the step.
-  void check_input_fences(const step_inputs& inputs, finding_log& log);
-  /// Another fence of this rank; `name` is the buffer's.
-  void check_fence(int step, std::string_view name, const fenced_buffer& buffer, finding_log& log);
+  /// What was seen of the fences round a buffer of this rank with `bytes` in use; `name` is the buffer's.
+  void check_fence(int step, std::string_view name, std::size_t bytes, const std::optional<canary_damage>& damage,
+                   finding_log& log);
 
   /// Bytes compared with the golden model so far.
   [[nodiscard]] std::uint64_t checked_bytes() const noexcept { return checked_bytes_; }

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks dealt over GPUs.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "../rank_device.hpp"
+#include "gpu_lane.hpp"
+#include "switchyard/harness/machine.hpp"
+#include "switchyard/one_sided_all_to_all.hpp"
+#include "switchyard/spec/errors.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+// What a GPU has for everything but the ranks' buffers: kernels, stacks, streams of ranks.
+constexpr std::size_t kept_free_bytes = std::size_t{1} << 30;
+
+class gpu_device final : public separate_device {
+ public:
+  gpu_device(const case_spec& spec, std::shared_ptr<gpu_lane> lane, std::pmr::memory_resource& memory)
+      : separate_device(spec, lane->block(), memory), lane_(std::move(lane)) {}
+
+  void bind_thread() override { check_cuda(cudaSetDevice(lane_->device()), "making a rank's device current"); }
+  void describe(bootstrap& boot) const override {
+    boot.kind = fabric_kind::cuda;
+    boot.device = lane_->device();
+  }
+  stream_ref stream() override { return lane_->stream(); }
+  void synchronize() override { lane_->synchronize(); }
+  void write(std::byte* place, const std::byte* draft, std::size_t bytes) override {
+    lane_->write(place, draft, bytes);
+  }
+  void read(std::byte* into, const std::byte* place, std::size_t bytes) override { lane_->read(into, place, bytes); }
+  void fill(std::byte* place, int value, std::size_t bytes) override { lane_->fill(place, value, bytes); }
+
+ private:
+  std::shared_ptr<gpu_lane> lane_;
+};
+
+class gpu_machine final : public machine {
+ public:
+  explicit gpu_machine(int num_gpus) : num_gpus_(num_gpus) {}
+
+  [[nodiscard]] std::optional<std::string> reason_to_skip(const case_spec& spec) const override {
+    const int ranks = ranks_on(0, spec.ep_size);
+    if (ranks <= most_ranks_on_gpu) return std::nullopt;
+    return std::to_string(spec.ep_size) + " ranks on " + std::to_string(num_gpus_) + " GPU(s) are " +
+           std::to_string(ranks) + " on one; at most " + std::to_string(most_ranks_on_gpu) +
+           " can wait for one another there";
+  }
+
+  void require_memory(const case_spec& spec) const override {
+    for (int device = 0; device < num_gpus_; ++device) {
+      const auto ranks = static_cast<std::size_t>(ranks_on(device, spec.ep_size));
+      const auto needed = ranks * required_device_bytes(spec);
+      // What lanes hold for their next case counts as free: open() gives it back when need be.
+      const auto free = free_bytes(device) + held_bytes(device);
+      const auto usable = free - std::min(free, kept_free_bytes);
+      if (needed <= usable) continue;
+      throw out_of_memory("case " + spec.id + " needs " + std::to_string(needed) + " bytes of memory of GPU " +
+                          std::to_string(device) + "; " + std::to_string(usable) + " can be had");
+    }
+  }
+
+  std::vector<std::unique_ptr<rank_device>> open(const case_spec& spec, std::pmr::memory_resource& memory) override {
+    require_memory(spec);
+    make_room(spec);
+    std::vector<std::unique_ptr<rank_device>> devices;
+    for (int rank = 0; rank < spec.ep_size; ++rank) {
+      const auto index = static_cast<std::size_t>(rank);
+      if (index == lanes_.size()) lanes_.push_back(std::make_shared<gpu_lane>(rank % num_gpus_));
+      lanes_[index]->reserve(separate_device::block_bytes(spec));
+      devices.push_back(std::make_unique<gpu_device>(spec, lanes_[index], memory));
+    }
+    return devices;
+  }
+
+  // Never freed: that would wait for what cannot be stopped.
+  void abandon() override {
+    static auto* const left_behind = new std::vector<std::shared_ptr<gpu_lane>>;
+    left_behind->insert(left_behind->end(), lanes_.begin(), lanes_.end());
+    lanes_.clear();
+  }
+
+ private:
+  [[nodiscard]] int ranks_on(int device, int ep_size) const { return (ep_size - device + num_gpus_ - 1) / num_gpus_; }
+
+  static std::size_t free_bytes(int device) {
+    const current_device current(device);
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "free memory of a GPU");
+    return free;
+  }
+
+  [[nodiscard]] std::size_t held_bytes(int device) const {
+    std::size_t bytes = 0;
+    for (const auto& lane : lanes_) bytes += lane->device() == device ? lane->block_bytes() : 0;
+    return bytes;
+  }
+
+  void make_room(const case_spec& spec) {
+    for (int device = 0; device < num_gpus_; ++device) {
+      const auto ranks = static_cast<std::size_t>(ranks_on(device, spec.ep_size));
+      if (ranks * required_device_bytes(spec) + kept_free_bytes <= free_bytes(device)) continue;
+      for (const auto& lane : lanes_) {
+        if (lane->device() == device) lane->release();
+      }
+    }
+  }
+
+  int num_gpus_;
+  std::vector<std::shared_ptr<gpu_lane>> lanes_;  // by rank
+};
+
+/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05 ...": the first word that is a number with dots.
+std::string driver_version() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  std::istringstream words(line);
+  for (std::string word; words >> word;) {
+    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+  }
+  int version = 0;
+  if (cudaDriverGetVersion(&version) != cudaSuccess) return "unknown";
+  return "for CUDA " + std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
+}
+
+}  // namespace
+
+gpu_list find_gpus() {
+  int found = 0;
+  const auto result = cudaGetDeviceCount(&found);
+  if (result != cudaSuccess) {
+    (void)cudaGetLastError();
+    // Also said where there is no driver at all.
+    const bool no_driver = result == cudaErrorInsufficientDriver;
+    throw environment_error(std::string("fabric cuda: no GPU can be used: ") +
+                            (no_driver ? "no driver for CUDA 13.0 or newer" : cudaGetErrorString(result)));
+  }
+  gpu_list list;
+  for (int device = 0; device < found; ++device) {
+    const auto usable = one_sided_all_to_all::platform_support(fabric_kind::cuda, device);
+    if (!usable.available) throw environment_error("fabric cuda: " + usable.reason);
+    cudaDeviceProp properties{};
+    check_cuda(cudaGetDeviceProperties(&properties, device), "properties of a GPU");
+    list.names.emplace_back(static_cast<const char*>(properties.name));
+  }
+  list.driver = driver_version();
+  return list;
+}
+
+std::shared_ptr<machine> open_gpus(int num_gpus) {
+  int found = 0;
+  if (cudaGetDeviceCount(&found) != cudaSuccess) found = 0;
+  if (num_gpus < 1 || num_gpus > found) {
+    throw environment_error("fabric cuda: " + std::to_string(num_gpus) + " GPU(s) were asked for, " +
+                            std::to_string(found) + " can be used here");
+  }
+  for (int from = 0; from < num_gpus; ++from) {
+    for (int to = 0; to < num_gpus; ++to) {
+      int reachable = 0;
+      if (from != to) check_cuda(cudaDeviceCanAccessPeer(&reachable, from, to), "whether a GPU can reach another");
+      if (from == to || reachable != 0) continue;
+      throw environment_error("fabric cuda: GPU " + std::to_string(from) + " cannot reach the memory of GPU " +
+                              std::to_string(to));
+    }
+  }
+  return std::make_shared<gpu_machine>(num_gpus);
+}
+
+}  // namespace switchyard::harness

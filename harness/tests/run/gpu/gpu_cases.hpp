@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of the shipped suites on GPUs: skipped where there are too few, or failed where SWITCHYARD_REQUIRE_GPUS says
+// there must be.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "switchyard/harness/arena.hpp"
+#include "switchyard/harness/machine.hpp"
+#include "switchyard/harness/run_case.hpp"
+#include "switchyard/harness/suite_selection.hpp"
+
+namespace switchyard::harness {
+
+template <int Needed>
+class gpu_cases : public testing::Test {
+ protected:
+  void SetUp() override {
+    // Several ranks on a GPU wait for each other: each stream needs a hardware queue. Read when CUDA starts.
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+    std::string problem;
+    try {
+      machine_ = open_gpus(Needed);
+      return;
+    } catch (const environment_error& error) {
+      problem = error.what();
+    }
+    const char* required = std::getenv("SWITCHYARD_REQUIRE_GPUS");
+    if (required != nullptr && std::atoi(required) >= Needed) FAIL() << problem;
+    GTEST_SKIP() << problem;
+  }
+
+  /// Runs the cases of a suite whose ids match; `expected` is the status of them all.
+  void expect_all(const std::string& suite, const std::string& filter, case_status expected) {
+    case_selection selection;
+    selection.suites = {suite};
+    selection.filter = filter;
+    const auto cases = select_cases(suite_catalog(SWITCHYARD_TEST_SCENARIOS), selection);
+    arena memory(arena_bytes_for(cases, std::size_t{8} << 30, required_bytes));
+    run_options options;
+    options.machine = machine_;
+    for (const auto& spec : cases) {
+      const auto result = run_case(spec, memory, options);
+      EXPECT_EQ(result.status, expected) << spec.id << ": " << result.reason;
+      EXPECT_EQ(result.checked_bytes > 0, expected == case_status::pass) << spec.id;
+    }
+  }
+
+  std::shared_ptr<machine> machine_;
+};
+
+}  // namespace switchyard::harness

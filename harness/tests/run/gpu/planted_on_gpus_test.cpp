@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A byte stored in device memory where it must not be: the case must fail, with the verdict and the place.
+#include <string>
+
+#include "../small_case.hpp"
+#include "gpu_cases.hpp"
+#include "storing_fabric.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+using layout::region;
+
+constexpr int wrong_rank = 1;
+
+class planted_on_gpu : public gpu_cases<1> {
+ protected:
+  /// The first finding of a case in which rank 1 stores the byte.
+  finding first_finding(const planted_store& planted) {
+    const auto spec = small_case(2);
+    run_options options;
+    options.machine = machine_;
+    options.make_fabric = [&](int rank) -> std::shared_ptr<fabric> {
+      if (rank != wrong_rank) return nullptr;
+      return std::make_shared<storing_fabric>(planted);
+    };
+    arena memory(required_bytes(spec));
+    const auto result = run_case(spec, memory, options);
+    EXPECT_EQ(result.status, case_status::fail) << result.reason;
+    if (result.findings.empty()) return {};
+    EXPECT_EQ(result.findings[0].destination, wrong_rank);
+    return result.findings[0];
+  }
+};
+
+TEST_F(planted_on_gpu, a_wrong_byte_of_a_received_row) {
+  const auto found = first_finding({.after_dispatch = [](const auto& params, std::byte* workspace) {
+    return workspace + params.ws.layout.offset_of(region::hidden_states) + 5;
+  }});
+  EXPECT_EQ(found.buffer, "hidden_states");
+  EXPECT_EQ(found.step, 2);
+  EXPECT_EQ(found.row, 0);
+  EXPECT_EQ(found.byte, 5);
+}
+
+TEST_F(planted_on_gpu, a_wrong_count) {
+  const auto found = first_finding({.after_dispatch = [](const auto& params, std::byte* workspace) {
+    return workspace + params.ws.layout.offset_of(region::recv_counts);
+  }});
+  EXPECT_EQ(found.verdict, verdict::wrong_count);
+  EXPECT_EQ(found.actual, 0x5AU);
+}
+
+TEST_F(planted_on_gpu, a_guard_of_the_workspace) {
+  const auto found = first_finding({.after_combine = [](const auto& params, std::byte* workspace) {
+    const auto& layout = params.ws.layout;
+    return workspace + layout.offset_of(region::topk_weights) + layout.size_of(region::topk_weights) + 3;
+  }});
+  EXPECT_EQ(found.verdict, verdict::overrun);
+  EXPECT_EQ(found.buffer, "topk_weights");
+}
+
+TEST_F(planted_on_gpu, a_wrong_byte_of_the_output) {
+  const auto found = first_finding({.after_combine = [](const auto& params, std::byte*) { return params.output + 3; }});
+  EXPECT_EQ(found.verdict, verdict::wrong_sum);
+  EXPECT_EQ(found.buffer, "output");
+  EXPECT_EQ(found.row, 0);
+}
+
+TEST_F(planted_on_gpu, the_fence_behind_the_output) {
+  const auto found = first_finding({.after_combine = [](const auto& params, std::byte*) {
+    return params.output + params.num_tokens * params.elements * 2;
+  }});
+  EXPECT_EQ(found.verdict, verdict::overrun);
+  EXPECT_EQ(found.buffer, "output");
+}
+
+TEST_F(planted_on_gpu, the_fence_before_an_input) {
+  const auto found = first_finding({.after_dispatch = [](const auto& params, std::byte*) {
+    return reinterpret_cast<const std::byte*>(params.topk_ids) - 1;
+  }});
+  EXPECT_EQ(found.verdict, verdict::overrun);
+  EXPECT_EQ(found.buffer, "topk_ids input");
+}
+
+}  // namespace
+}  // namespace switchyard::harness

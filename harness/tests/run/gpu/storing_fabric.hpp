@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA fabric with one rank that stores a byte where it must not, in stream order behind one of its launches.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "fabric/cuda/cuda_fabric.hpp"
+
+namespace switchyard::harness {
+
+/// Where the byte goes; null: nowhere. `workspace` is the rank's own.
+struct planted_store {
+  std::function<const std::byte*(const protocol::dispatch_params&, std::byte* workspace)> after_dispatch = {};
+  std::function<const std::byte*(const protocol::combine_params&, std::byte* workspace)> after_combine = {};
+  int step = 2;
+  std::byte value{0x5A};
+};
+
+class storing_workspace final : public fabric_workspace {
+ public:
+  storing_workspace(std::unique_ptr<fabric_workspace> right, planted_store planted)
+      : right_(std::move(right)), planted_(std::move(planted)) {
+    (void)cudaMallocHost(reinterpret_cast<void**>(&byte_), 1);
+    *byte_ = planted_.value;
+  }
+  ~storing_workspace() override { (void)cudaFreeHost(byte_); }
+
+  [[nodiscard]] std::byte* data() const noexcept override { return right_->data(); }
+  void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override { right_->connect(backend, timeout); }
+  [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const override {
+    return right_->plan(tokens_per_rank, max_blocks, stream);
+  }
+  void launch(const protocol::dispatch_params& params, const launch_plan& plan, stream_ref stream) override {
+    right_->launch(params, plan, stream);
+    if (dispatches_++ == planted_.step && planted_.after_dispatch)
+      store(planted_.after_dispatch(params, data()), stream);
+  }
+  void launch(const protocol::combine_params& params, const launch_plan& plan, stream_ref stream) override {
+    right_->launch(params, plan, stream);
+    if (combines_++ == planted_.step && planted_.after_combine) store(planted_.after_combine(params, data()), stream);
+  }
+  [[nodiscard]] std::optional<fault_record> fault() const override { return right_->fault(); }
+  void abort() override { right_->abort(); }
+  void drain() noexcept override { right_->drain(); }
+
+ private:
+  void store(const std::byte* place, stream_ref stream) {
+    if (place == nullptr) return;
+    (void)cudaMemcpyAsync(const_cast<std::byte*>(place), byte_, 1, cudaMemcpyHostToDevice, stream.cuda());
+  }
+
+  std::unique_ptr<fabric_workspace> right_;
+  planted_store planted_;
+  std::byte* byte_ = nullptr;
+  int dispatches_ = 0;
+  int combines_ = 0;
+};
+
+class storing_fabric final : public fabric {
+ public:
+  explicit storing_fabric(planted_store planted) : planted_(std::move(planted)) {}
+  [[nodiscard]] support available(int device) const override { return right_->available(device); }
+  [[nodiscard]] fabric_kind stream_kind() const override { return right_->stream_kind(); }
+  std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
+    return std::make_unique<storing_workspace>(right_->open(request), planted_);
+  }
+
+ private:
+  std::shared_ptr<fabric> right_ = cuda::make_cuda_fabric();
+  planted_store planted_;
+};
+
+}  // namespace switchyard::harness

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shipped cases with ranks dealt over two GPUs.
+#include "gpu_cases.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+class two_gpu_cases : public gpu_cases<2> {};
+
+TEST_F(two_gpu_cases, smoke_of_up_to_eight_ranks) { expect_all("smoke", "smoke/deepseek_v3@*", case_status::pass); }
+
+TEST_F(two_gpu_cases, absent_ranks_are_named) { expect_all("faults_host", "", case_status::pass); }
+
+TEST_F(two_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
+
+}  // namespace
+}  // namespace switchyard::harness
