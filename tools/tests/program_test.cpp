@@ -286,7 +286,7 @@ TEST_F(program, bad_usage_is_one_line_and_exit_code_5_and_no_records) {
       {{"run", "small", "--arena-bytes", "1K"}, "case small/s@"},
       {{"run", "small", "--out", "file"}, "file: records cannot be written there: "},
       {{"run", "small", "--out", "/proc/none"}, "/proc/none: records cannot be written there: "},
-      {{"rnu"}, "unknown command rnu; commands are list, run and explain"},
+      {{"rnu"}, "unknown command rnu; commands are list, run, explain and bench"},
   };
   for (const auto& [arguments, message] : usages) {
     const auto result = run(arguments);
