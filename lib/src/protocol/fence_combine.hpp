@@ -25,6 +25,23 @@ SWITCHYARD_DEVICE_APART bool offer_rows(handed_over<Block> block, const combine_
   const auto* sent = ws.header(ws.rank, phase::dispatch, frame.parity, origin);
   const std::uint64_t rows = layout::data_of(block.poll(sent + static_cast<std::uint64_t>(header_word::row_count)));
 
+  const auto first = copies ? chunk * p.chunk_tokens : 0;
+  const auto last = copies && first + p.chunk_tokens < rows ? first + p.chunk_tokens : rows;
+  if (first < last) {
+    if (copies) {
+      const auto row_bytes = p.elements * itemsize(p.type);
+      const auto at = (static_cast<std::uint64_t>(origin) * p.tokens_per_rank + first) * row_bytes;
+      auto* offered = ws.local<std::byte>(ws.layout.offset_of(layout::region::combine_rows));
+      block.copy_local(offered + at, p.expert_output + at, (last - first) * row_bytes);
+    }
+    // Releases the rows, whoever wrote them (this copy, or the experts before us on the stream), to reduce_tokens.
+    const auto first_flag = first / p.chunk_tokens;
+    const auto num_flags = (last + p.chunk_tokens - 1) / p.chunk_tokens - first_flag;
+    block.publish(
+        num_flags, [&](std::uint64_t i) { return ws.flag(origin, phase::combine, ws.rank, first_flag + i); },
+        layout::tagged(1, frame.epoch));
+  }
+  // After the rows, whose fence would otherwise wait for these words too; neither needs the other.
   if (chunk == 0) {
     const auto words = fixed_header_words + (p.tokens_per_rank + 31) / 32;
     auto* slot = ws.header(origin, phase::combine, frame.parity, ws.rank);
@@ -37,22 +54,6 @@ SWITCHYARD_DEVICE_APART bool offer_rows(handed_over<Block> block, const combine_
       }
     }
   }
-
-  const auto first = copies ? chunk * p.chunk_tokens : 0;
-  const auto last = copies && first + p.chunk_tokens < rows ? first + p.chunk_tokens : rows;
-  if (first >= last) return true;
-  if (copies) {
-    const auto row_bytes = p.elements * itemsize(p.type);
-    const auto at = (static_cast<std::uint64_t>(origin) * p.tokens_per_rank + first) * row_bytes;
-    auto* offered = ws.local<std::byte>(ws.layout.offset_of(layout::region::combine_rows));
-    block.copy_local(offered + at, p.expert_output + at, (last - first) * row_bytes);
-  }
-  // Releases the rows, whoever wrote them (this copy, or the experts before us on the stream), to reduce_tokens.
-  const auto first_flag = first / p.chunk_tokens;
-  const auto num_flags = (last + p.chunk_tokens - 1) / p.chunk_tokens - first_flag;
-  block.publish(
-      num_flags, [&](std::uint64_t i) { return ws.flag(origin, phase::combine, ws.rank, first_flag + i); },
-      layout::tagged(1, frame.epoch));
   return true;
 }
 
@@ -145,7 +146,7 @@ SWITCHYARD_DEVICE_APART bool reduce_tokens(handed_over<Block> block, const combi
 
 template <block Block>
 SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
-  const auto frame = enter(block, p.ws, phase::combine, p.words);
+  const auto frame = enter(block, p.ws, phase::combine, p.words, p.words_digest);
   if (frame.open) {
     const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
     const auto chunks = p.expert_output == nullptr ? 1 : (p.tokens_per_rank + p.chunk_tokens - 1) / p.chunk_tokens;
