@@ -176,8 +176,8 @@ SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const c
 }
 
 template <block Block>
-SWITCHYARD_DEVICE_APART bool send_chunk(handed_over<Block> block, const dispatch_params& p, const phase_frame& frame,
-                                        std::uint64_t chunk) {
+SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
+                                  std::uint64_t chunk) {
   const auto c = route_chunk(block, p, frame, chunk);
   post_header_part(block, p, frame, c);
   if (!look_back(block, p, frame, c, chunk)) return false;
@@ -209,8 +209,8 @@ SWITCHYARD_DEVICE_APART void raise_bad_count(handed_over<Block> block, const wor
 
 /// Waits for everything from one source and completes this rank's views of it.
 template <block Block>
-SWITCHYARD_DEVICE_APART bool receive_source(handed_over<Block> block, const dispatch_params& p,
-                                            const phase_frame& frame, std::int32_t source) {
+SWITCHYARD_DEVICE bool receive_source(Block& block, const dispatch_params& p, const phase_frame& frame,
+                                      std::int32_t source) {
   const auto& ws = p.ws;
   if (!await_header(block, ws, frame, p.tokens_per_rank, source)) return false;
   const auto* header = ws.header(ws.rank, phase::dispatch, frame.parity, source);
@@ -263,8 +263,8 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
   if (frame.open) {
     const auto chunks = (p.tokens_per_rank + p.chunk_tokens - 1) / p.chunk_tokens;
     run_roles(block, p.ws, chunks + static_cast<std::uint64_t>(p.ws.ep_size), [&](std::uint64_t role) {
-      if (role < chunks) return send_chunk<Block>(block, p, frame, role);
-      return receive_source<Block>(block, p, frame, static_cast<std::int32_t>(role - chunks));
+      if (role < chunks) return send_chunk(block, p, frame, role);
+      return receive_source(block, p, frame, static_cast<std::int32_t>(role - chunks));
     });
   }
   leave(block, p.ws, frame, [&] { clear_views<Block>(block, p); });
