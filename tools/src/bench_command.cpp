@@ -46,6 +46,13 @@ harness::bench_options read_options(const bench_arguments& arguments) {
   constexpr std::int64_t most_launches = 10000;
   constexpr std::int64_t most_steps = 1000;  // so many nodes does a graph get, four times over
   harness::bench_options options;
+  std::set<std::int64_t> tokens;
+  for (const auto& one : arguments.tokens) tokens.insert(count_within("--tokens", one, 1, most_tokens));
+  options.tokens.assign(tokens.begin(), tokens.end());
+  options.ranks = static_cast<int>(count_within("--ranks", arguments.ranks, 2, harness::most_bench_ranks));
+  options.launches = static_cast<int>(count_within("--launches", arguments.launches, 1, most_launches));
+  options.steps = static_cast<int>(count_within("--steps", arguments.steps, 1, most_steps));
+  options.seed = parse_count("--seed", arguments.seed);
   const auto catalog = open_catalog(arguments.common);
   const auto found = catalog.profiles().find(arguments.profile);
   if (found == catalog.profiles().end()) {
@@ -58,19 +65,12 @@ harness::bench_options read_options(const bench_arguments& arguments) {
     throw harness::input_error("--profile: " + arguments.profile + ": expert outputs must have 16-bit elements");
   }
   options.profile = arguments.profile;
-  std::set<std::int64_t> tokens;
-  for (const auto& one : arguments.tokens) tokens.insert(count_within("--tokens", one, 1, most_tokens));
-  options.tokens.assign(tokens.begin(), tokens.end());
   options.params.num_experts = profile.num_experts;
   options.params.top_k = profile.top_k;
   options.params.hidden_size = profile.hidden_size;
   options.params.dtype = profile.dtype;
   options.params.dispatch_format = profile.dispatch_format;
   options.params.max_tokens_per_rank = options.tokens.back();
-  options.ranks = static_cast<int>(count_within("--ranks", arguments.ranks, 2, harness::most_bench_ranks));
-  options.launches = static_cast<int>(count_within("--launches", arguments.launches, 1, most_launches));
-  options.steps = static_cast<int>(count_within("--steps", arguments.steps, 1, most_steps));
-  options.seed = parse_count("--seed", arguments.seed);
   return options;
 }
 
