@@ -118,7 +118,7 @@ class one_sided_all_to_all::impl {
 
     protocol::dispatch_params launch;
     launch.topk_ids = static_cast<const std::int32_t*>(inputs.topk_ids.data);
-    launch.num_experts = params_.num_experts;
+    launch.experts = {params_.num_experts, ep_size_};
     launch.top_k = static_cast<std::int32_t>(params_.top_k);
     launch.invalid_expert_id = params_.invalid_expert_id;
     launch.num_tokens = num_tokens_;
@@ -152,6 +152,7 @@ class one_sided_all_to_all::impl {
     protocol::set(words_, header_word::chunk_tokens, static_cast<std::uint32_t>(plan_.chunk_tokens));
     protocol::set(words_, header_word::num_tokens, static_cast<std::uint32_t>(inputs.num_tokens));
     launch.words = words_;
+    launch.words_digest = protocol::digest_of(words_);
 
     workspace_->launch(launch, plan_, stream);
     in_flight_ = true;
@@ -200,6 +201,7 @@ class one_sided_all_to_all::impl {
     launch.words = words_;
     protocol::set(launch.words, header_word::combine_hidden_size, static_cast<std::uint32_t>(inputs.hidden_size));
     protocol::set(launch.words, header_word::combine_dtype, static_cast<std::uint32_t>(inputs.dtype));
+    launch.words_digest = protocol::digest_of(launch.words);
 
     workspace_->launch(launch, plan_, stream);
     in_flight_ = false;

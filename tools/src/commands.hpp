@@ -37,4 +37,7 @@ command add_run_command(CLI::App& app, const invocation& call);
 /// Says what a case is, or what a word in the output means.
 command add_explain_command(CLI::App& app, const invocation& call);
 
+/// Times dispatch and combine on GPUs.
+command add_bench_command(CLI::App& app);
+
 }  // namespace switchyard::tools

@@ -64,7 +64,8 @@ exit_code run_program(int argc, char** argv) {
       "There is no completion for shells: the parser of options has none, and list --cases feeds one of your own.\n");
   const switchyard::tools::invocation call{argv[0], {argv + 1, argv + argc}};
   const std::vector commands{switchyard::tools::add_list_command(app), switchyard::tools::add_run_command(app, call),
-                             switchyard::tools::add_explain_command(app, call)};
+                             switchyard::tools::add_explain_command(app, call),
+                             switchyard::tools::add_bench_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -76,7 +77,7 @@ exit_code run_program(int argc, char** argv) {
     const std::string first = argc > 1 ? argv[1] : "";
     const bool unknown_command = !first.empty() && first.front() != '-' && app.get_subcommands().empty();
     throw switchyard::harness::input_error(
-        unknown_command ? "unknown command " + first + "; commands are list, run and explain" : error.what());
+        unknown_command ? "unknown command " + first + "; commands are list, run, explain and bench" : error.what());
   }
   for (const auto& one : commands) {
     if (one.app->parsed()) return one.run();

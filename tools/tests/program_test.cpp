@@ -286,7 +286,10 @@ TEST_F(program, bad_usage_is_one_line_and_exit_code_5_and_no_records) {
       {{"run", "small", "--arena-bytes", "1K"}, "case small/s@"},
       {{"run", "small", "--out", "file"}, "file: records cannot be written there: "},
       {{"run", "small", "--out", "/proc/none"}, "/proc/none: records cannot be written there: "},
-      {{"rnu"}, "unknown command rnu; commands are list, run and explain"},
+      {{"bench", "--tokens", "1,0"}, "--tokens: 0: must be 1 to 65536"},
+      {{"bench", "--ranks", "9"}, "--ranks: 9: must be 2 to 8"},
+      {{"bench", "--profile", "none"}, "--profile: none: must be one of "},
+      {{"rnu"}, "unknown command rnu; commands are list, run, explain and bench"},
   };
   for (const auto& [arguments, message] : usages) {
     const auto result = run(arguments);

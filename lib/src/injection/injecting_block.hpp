@@ -32,6 +32,7 @@ class injecting_block {
   void sync() { inner_.sync(); }
   std::uint32_t* scratch(std::uint64_t words) { return inner_.scratch(words); }
   void scratch_or(std::uint32_t* word, std::uint32_t bits) { inner_.scratch_or(word, bits); }
+  void scratch_add(std::uint32_t* word, std::uint32_t amount) { inner_.scratch_add(word, amount); }
   std::uint64_t now_ns() { return inner_.now_ns(); }
   template <class T>
   T broadcast(T value) {
@@ -92,6 +93,11 @@ class injecting_block {
     if (is(effect::lengthen)) bytes += amount;
     if (is(effect::redirect)) out = redirected(out);
     inner_.put(out, in, bytes);
+  }
+
+  template <class RowAt>
+  void put_rows(std::uint32_t count, RowAt row_at) {
+    protocol::put_one_by_one(*this, count, row_at);
   }
 
   void post(std::uint64_t* word, std::uint64_t value) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "layout/device_code.hpp"
 #include "layout/round_state.hpp"
 #include "switchyard/spec/dtypes.hpp"
 
@@ -27,12 +28,32 @@ struct wait_bounds {
   awaited what = awaited::nothing;
 };
 
+inline constexpr std::uint32_t max_row_puts = 5;  ///< as many as there are payloads
+
+/// A row that goes to one place, or to two.
+struct row_put {
+  const std::byte* in = nullptr;
+  std::byte* out = nullptr;
+  std::byte* other_out = nullptr;  ///< null: there is no other
+  std::uint64_t bytes = 0;
+};
+
+/// put_rows of a block that has nothing better than put.
+template <class Block, class RowAt>
+SWITCHYARD_DEVICE void put_one_by_one(Block& block, std::uint32_t count, const RowAt& row_at) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const row_put row = row_at(i);
+    block.put(row.out, row.in, row.bytes);
+    if (row.other_out != nullptr) block.put(row.other_out, row.in, row.bytes);
+  }
+}
+
 /// The operations of a block. All threads of the team call each one with the same arguments, unless marked [thread];
 /// results marked [team] are equal on all threads. Words that another rank, another block or the host may change at any
 /// time are read by thread 0 and broadcast wherever the team's course depends on them, so that threads never part ways.
 /// In wait_all, `ready(i)` is called by one thread for each i, again until it holds, in ascending order per thread;
-/// `probe()` now and then by one thread. Inside for_each_row, `put` and `reduce_rows` belong to the part of the team
-/// that has the row, and leads_row() is true for one thread of that part. Memory orders, in the words of C++:
+/// `probe()` now and then by one thread. Inside for_each_row, `put`, `put_rows` and `reduce_rows` belong to the part of
+/// the team that has the row, and leads_row() is true for one thread of that part. Memory orders, in the words of C++:
 ///
 /// | operation      | order                                                                                        |
 /// | -------------- | -------------------------------------------------------------------------------------------- |
@@ -46,19 +67,20 @@ struct wait_bounds {
 /// |                | by later launches only, which the end of this one releases everything to                       |
 /// | announce       | releases everything this thread did before, at system scope, to a wait_all of this rank        |
 /// | take_ticket    | relaxed                                                                                        |
-/// | arrive         | acquire and release at system scope: the last to arrive sees what all others did               |
+/// | arrive         | acquire and release among the blocks of this rank: the last to arrive sees what all others did |
 template <class B>
 concept block = requires(B b, std::byte* bytes, const std::byte* source, std::uint64_t* word, std::uint32_t* word32,
                          std::int32_t* ints, std::uint64_t u64, std::uint32_t u32, const std::byte* const* rows,
                          layout::fault_mailbox* mailbox, const fault_record& record, wait_bounds bounds,
                          std::uint64_t* (*word_at)(std::uint64_t), bool (*ready)(std::uint64_t), bool (*probe)(),
-                         void (*body)(std::uint64_t)) {
+                         row_put (*row_at)(std::uint32_t), void (*body)(std::uint64_t)) {
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
   b.sync();
   // Scratch of the team for the current role, contents undefined. A role asks for at most scratch_words() of its phase.
   { b.scratch(u64) } -> std::same_as<std::uint32_t*>;
   b.scratch_or(word32, u32);                            // [thread] atomic within the team
+  b.scratch_add(word32, u32);                           // [thread] atomic within the team
   { b.broadcast(u64) } -> std::same_as<std::uint64_t>;  // [team] thread 0's value, of any trivial type
   { b.team_sum(u32) } -> std::same_as<std::uint32_t>;   // [team] sum of the threads' values
   { b.now_ns() } -> std::same_as<std::uint64_t>;
@@ -79,6 +101,7 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
 
   // What crosses to peers.
   b.put(bytes, source, u64);
+  b.put_rows(u32, row_at);                          // several puts, each row to one or two places, in any order
   b.post(word, u64);                                // [thread]
   { b.poll(word) } -> std::same_as<std::uint64_t>;  // [thread]
   b.publish(u64, word_at, u64);

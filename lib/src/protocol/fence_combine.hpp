@@ -17,14 +17,31 @@ namespace switchyard::protocol {
 
 /// Offers the rows that came from `origin`: those of chunk `chunk`, or all of them when nothing has to be copied.
 template <block Block>
-SWITCHYARD_DEVICE_APART bool offer_rows(handed_over<Block> block, const combine_params& p, const phase_frame& frame,
-                                        std::int32_t origin, std::uint64_t chunk) {
+SWITCHYARD_DEVICE bool offer_rows(Block& block, const combine_params& p, const phase_frame& frame, std::int32_t origin,
+                                  std::uint64_t chunk) {
   const auto& ws = p.ws;
   const bool copies = p.expert_output != nullptr;
   // Our copy of what the origin sent in this step's dispatch; its tag has been checked there.
   const auto* sent = ws.header(ws.rank, phase::dispatch, frame.parity, origin);
   const std::uint64_t rows = layout::data_of(block.poll(sent + static_cast<std::uint64_t>(header_word::row_count)));
 
+  const auto first = copies ? chunk * p.chunk_tokens : 0;
+  const auto last = copies && first + p.chunk_tokens < rows ? first + p.chunk_tokens : rows;
+  if (first < last) {
+    if (copies) {
+      const auto row_bytes = p.elements * itemsize(p.type);
+      const auto at = (static_cast<std::uint64_t>(origin) * p.tokens_per_rank + first) * row_bytes;
+      auto* offered = ws.local<std::byte>(ws.layout.offset_of(layout::region::combine_rows));
+      block.copy_local(offered + at, p.expert_output + at, (last - first) * row_bytes);
+    }
+    // Releases the rows, whoever wrote them (this copy, or the experts before us on the stream), to reduce_tokens.
+    const auto first_flag = first / p.chunk_tokens;
+    const auto num_flags = (last + p.chunk_tokens - 1) / p.chunk_tokens - first_flag;
+    block.publish(
+        num_flags, [&](std::uint64_t i) { return ws.flag(origin, phase::combine, ws.rank, first_flag + i); },
+        layout::tagged(1, frame.epoch));
+  }
+  // After the rows, whose fence would otherwise wait for these words too; neither needs the other.
   if (chunk == 0) {
     const auto words = fixed_header_words + (p.tokens_per_rank + 31) / 32;
     auto* slot = ws.header(origin, phase::combine, frame.parity, ws.rank);
@@ -37,22 +54,6 @@ SWITCHYARD_DEVICE_APART bool offer_rows(handed_over<Block> block, const combine_
       }
     }
   }
-
-  const auto first = copies ? chunk * p.chunk_tokens : 0;
-  const auto last = copies && first + p.chunk_tokens < rows ? first + p.chunk_tokens : rows;
-  if (first >= last) return true;
-  if (copies) {
-    const auto row_bytes = p.elements * itemsize(p.type);
-    const auto at = (static_cast<std::uint64_t>(origin) * p.tokens_per_rank + first) * row_bytes;
-    auto* offered = ws.local<std::byte>(ws.layout.offset_of(layout::region::combine_rows));
-    block.copy_local(offered + at, p.expert_output + at, (last - first) * row_bytes);
-  }
-  // Releases the rows, whoever wrote them (this copy, or the experts before us on the stream), to reduce_tokens.
-  const auto first_flag = first / p.chunk_tokens;
-  const auto num_flags = (last + p.chunk_tokens - 1) / p.chunk_tokens - first_flag;
-  block.publish(
-      num_flags, [&](std::uint64_t i) { return ws.flag(origin, phase::combine, ws.rank, first_flag + i); },
-      layout::tagged(1, frame.epoch));
   return true;
 }
 
@@ -83,8 +84,8 @@ SWITCHYARD_DEVICE_APART void raise_from_echo(handed_over<Block> block, const com
 
 /// Waits for the owner's header and compares its echo of the routing with what this rank sent.
 template <block Block>
-SWITCHYARD_DEVICE_APART bool check_owner(handed_over<Block> block, const combine_params& p, const phase_frame& frame,
-                                         std::int32_t owner) {
+SWITCHYARD_DEVICE bool check_owner(Block& block, const combine_params& p, const phase_frame& frame,
+                                   std::int32_t owner) {
   const auto& ws = p.ws;
   if (!await_header(block, ws, frame, p.tokens_per_rank, owner)) return false;
   const auto* echo = ws.header(ws.rank, phase::combine, frame.parity, owner);
@@ -107,8 +108,8 @@ SWITCHYARD_DEVICE_APART bool check_owner(handed_over<Block> block, const combine
 
 /// Sums the rows of tokens [first, last).
 template <block Block>
-SWITCHYARD_DEVICE_APART bool reduce_tokens(handed_over<Block> block, const combine_params& p, const phase_frame& frame,
-                                           std::uint64_t first, std::uint64_t last) {
+SWITCHYARD_DEVICE bool reduce_tokens(Block& block, const combine_params& p, const phase_frame& frame,
+                                     std::uint64_t first, std::uint64_t last) {
   const auto& ws = p.ws;
   const auto slots = ws.layout.dims.slots();
   const auto* routes = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + first * slots;
@@ -145,7 +146,7 @@ SWITCHYARD_DEVICE_APART bool reduce_tokens(handed_over<Block> block, const combi
 
 template <block Block>
 SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
-  const auto frame = enter(block, p.ws, phase::combine, p.words);
+  const auto frame = enter(block, p.ws, phase::combine, p.words, p.words_digest);
   if (frame.open) {
     const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
     const auto chunks = p.expert_output == nullptr ? 1 : (p.tokens_per_rank + p.chunk_tokens - 1) / p.chunk_tokens;
@@ -154,12 +155,12 @@ SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
     run_roles(block, p.ws, offers + ranks + reduces, [&](std::uint64_t role) {
       if (role < offers) {
         // Chunk-major: every origin's first rows before any origin's last.
-        return offer_rows<Block>(block, p, frame, static_cast<std::int32_t>(role % ranks), role / ranks);
+        return offer_rows(block, p, frame, static_cast<std::int32_t>(role % ranks), role / ranks);
       }
-      if (role < offers + ranks) return check_owner<Block>(block, p, frame, static_cast<std::int32_t>(role - offers));
+      if (role < offers + ranks) return check_owner(block, p, frame, static_cast<std::int32_t>(role - offers));
       const auto first = (role - offers - ranks) * p.reduce_tokens;
       const auto last = first + p.reduce_tokens < p.num_tokens ? first + p.reduce_tokens : p.num_tokens;
-      return reduce_tokens<Block>(block, p, frame, first, last);
+      return reduce_tokens(block, p, frame, first, last);
     });
   }
   // A failed combine must not be mistaken for a result.

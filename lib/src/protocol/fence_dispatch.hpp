@@ -24,6 +24,7 @@ struct chunk_frame {
   std::uint32_t* bits = nullptr;    ///< [ep_size, span_words] tokens routed to each rank
   std::uint32_t* base = nullptr;    ///< [ep_size] packed row of the chunk's first token at each rank
   std::uint32_t* counts = nullptr;  ///< [ep_size] rows of the chunk for each rank
+  layout::route* routes = nullptr;  ///< [tokens of the chunk, slots]
 
   [[nodiscard]] SWITCHYARD_DEVICE std::uint32_t rows_before(std::int32_t rank, std::uint64_t token) const {
     const auto* words = bits + static_cast<std::uint64_t>(rank) * span_words;
@@ -41,20 +42,27 @@ SWITCHYARD_DEVICE chunk_frame route_chunk(Block& block, const dispatch_params& p
   c.last = c.first + p.chunk_tokens < p.tokens_per_rank ? c.first + p.chunk_tokens : p.tokens_per_rank;
   c.span_first = c.first / 32 * 32;
   c.span_words = (c.last - c.span_first + 31) / 32;
-  c.bits = block.scratch(ranks * (c.span_words + 2));
+  c.bits = block.scratch(scratch_words(p));
   c.base = c.bits + ranks * c.span_words;
   c.counts = c.base + ranks;
-  for (std::uint64_t i = block.thread_index(); i < ranks * c.span_words; i += block.num_threads()) c.bits[i] = 0;
+  c.routes = reinterpret_cast<layout::route*>(c.counts + ranks);
+  // Bits and bases.
+  for (std::uint64_t i = block.thread_index(); i < ranks * (c.span_words + 1); i += block.num_threads()) c.bits[i] = 0;
   block.sync();
 
-  const expert_map experts{p.num_experts, p.ws.ep_size};
+  const auto slots = p.ws.layout.dims.slots();
   const auto span_last = c.span_first + c.span_words * 32;
   const auto last_token = span_last < p.num_tokens ? span_last : p.num_tokens;
   for (auto token = c.span_first + block.thread_index(); token < last_token; token += block.num_threads()) {
     const auto bit = token - c.span_first;
-    experts.for_each_owner(p.topk_ids + token * static_cast<std::uint64_t>(p.top_k), p.top_k, [&](std::int32_t rank) {
+    auto* route = token >= c.first && token < c.last ? c.routes + (token - c.first) * slots : nullptr;
+    std::uint64_t slot = 0;
+    p.experts.for_each_owner(p.topk_ids + token * static_cast<std::uint64_t>(p.top_k), p.top_k, [&](std::int32_t rank) {
       block.scratch_or(c.bits + static_cast<std::uint64_t>(rank) * c.span_words + bit / 32, 1U << (bit % 32));
+      if (route != nullptr) route[slot] = {rank, 0};
+      ++slot;
     });
+    for (; slot < slots && route != nullptr; ++slot) route[slot] = {-1, 0};
   }
   block.sync();
 
@@ -107,55 +115,73 @@ SWITCHYARD_DEVICE bool look_back(Block& block, const dispatch_params& p, const p
   const bool came = await(block, p.ws, frame, awaited::own_counts, p.ws.rank, chunk * ranks,
                           [&](std::uint64_t i) { return layout::tag_of(block.poll(published + i)) == frame.epoch; });
   if (!came) return false;
-  for (std::uint64_t rank = block.thread_index(); rank < ranks; rank += block.num_threads()) {
-    std::uint32_t base = 0;
-    for (std::uint64_t earlier = 0; earlier < chunk; ++earlier) {
-      base += layout::data_of(block.poll(published + earlier * ranks + rank));
-    }
-    c.base[rank] = base;
-    if (c.last == p.tokens_per_rank) {
-      auto* slot = p.ws.header(static_cast<std::int32_t>(rank), phase::dispatch, frame.parity, p.ws.rank);
-      block.post(slot + static_cast<std::uint64_t>(header_word::row_count),
-                 layout::tagged(base + c.counts[rank], frame.epoch));
-    }
+  for (std::uint64_t i = block.thread_index(); i < chunk * ranks; i += block.num_threads()) {
+    block.scratch_add(c.base + i % ranks, layout::data_of(block.poll(published + i)));
   }
   block.sync();
+  for (std::uint64_t rank = block.thread_index(); rank < ranks && c.last == p.tokens_per_rank;
+       rank += block.num_threads()) {
+    auto* slot = p.ws.header(static_cast<std::int32_t>(rank), phase::dispatch, frame.parity, p.ws.rank);
+    block.post(slot + static_cast<std::uint64_t>(header_word::row_count),
+               layout::tagged(c.base[rank] + c.counts[rank], frame.epoch));
+  }
   return true;
 }
 
-/// Copies every token of the chunk to each of its ranks and notes where it went.
+/// Gives every route of the chunk its packed row, and keeps it for combine.
+template <block Block>
+SWITCHYARD_DEVICE void place_rows(Block& block, const dispatch_params& p, const chunk_frame& c) {
+  const auto slots = p.ws.layout.dims.slots();
+  auto* kept = p.ws.local<layout::route>(p.ws.layout.offset_of(layout::region::routes)) + c.first * slots;
+  const auto last_token = c.last < p.num_tokens ? c.last : p.num_tokens;
+  const auto routes = last_token > c.first ? (last_token - c.first) * slots : 0;
+  for (std::uint64_t i = block.thread_index(); i < routes; i += block.num_threads()) {
+    auto route = c.routes[i];
+    if (route.rank >= 0) route.row = c.base[route.rank] + c.rows_before(route.rank, c.first + i / slots);
+    c.routes[i] = route;
+    kept[i] = route;
+  }
+  block.sync();
+}
+
+/// Copies every token of the chunk to each of its ranks.
 template <block Block>
 SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const chunk_frame& c) {
   const auto& ws = p.ws;
-  const expert_map experts{p.num_experts, ws.ep_size};
   const auto slots = ws.layout.dims.slots();
-  auto* routes = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes));
   const auto last_token = c.last < p.num_tokens ? c.last : p.num_tokens;
   if (c.first >= last_token) return;
+  const auto first_row = static_cast<std::uint64_t>(ws.rank) * p.tokens_per_rank;
   block.for_each_row(last_token - c.first, [&](std::uint64_t i) {
     const auto token = c.first + i;
-    std::uint64_t slot = 0;
-    experts.for_each_owner(p.topk_ids + token * static_cast<std::uint64_t>(p.top_k), p.top_k, [&](std::int32_t rank) {
-      const auto row = c.base[rank] + c.rows_before(rank, token);
-      if (block.leads_row()) routes[token * slots + slot] = {rank, row};
-      ++slot;
-      const auto receive_row = static_cast<std::uint64_t>(ws.rank) * p.tokens_per_rank + row;
-      for (std::uint32_t k = 0; k < p.num_payloads; ++k) {
+    const auto* routes = c.routes + i * slots;
+    // Two ranks at a time: what is loaded once is stored twice.
+    for (std::uint64_t slot = 0; slot < slots && routes[slot].rank >= 0; slot += 2) {
+      const auto one = routes[slot];
+      const auto other = slot + 1 < slots ? routes[slot + 1] : layout::route{-1, 0};
+      auto* base = ws.peers[one.rank];
+      auto* other_base = other.rank >= 0 ? ws.peers[other.rank] : nullptr;
+      block.put_rows(p.num_payloads, [&](std::uint32_t k) {
         const auto& payload = p.payloads[k];
-        block.put(ws.at<std::byte>(rank, ws.layout.offset_of(payload.destination) + receive_row * payload.row_bytes),
-                  payload.data + token * payload.row_bytes, payload.row_bytes);
-      }
-    });
-    for (; slot < slots && block.leads_row(); ++slot) routes[token * slots + slot] = {-1, 0};
+        const auto region = ws.layout.offset_of(payload.destination);
+        row_put row;
+        row.in = payload.data + token * payload.row_bytes;
+        row.out = base + region + (first_row + one.row) * payload.row_bytes;
+        if (other_base != nullptr) row.other_out = other_base + region + (first_row + other.row) * payload.row_bytes;
+        row.bytes = payload.row_bytes;
+        return row;
+      });
+    }
   });
 }
 
 template <block Block>
-SWITCHYARD_DEVICE_APART bool send_chunk(handed_over<Block> block, const dispatch_params& p, const phase_frame& frame,
-                                        std::uint64_t chunk) {
+SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
+                                  std::uint64_t chunk) {
   const auto c = route_chunk(block, p, frame, chunk);
   post_header_part(block, p, frame, c);
   if (!look_back(block, p, frame, c, chunk)) return false;
+  place_rows(block, p, c);
   send_rows(block, p, c);
   // Releases the chunk's rows to wait_all in receive_source of each peer that has some.
   block.publish(
@@ -183,8 +209,8 @@ SWITCHYARD_DEVICE_APART void raise_bad_count(handed_over<Block> block, const wor
 
 /// Waits for everything from one source and completes this rank's views of it.
 template <block Block>
-SWITCHYARD_DEVICE_APART bool receive_source(handed_over<Block> block, const dispatch_params& p,
-                                            const phase_frame& frame, std::int32_t source) {
+SWITCHYARD_DEVICE bool receive_source(Block& block, const dispatch_params& p, const phase_frame& frame,
+                                      std::int32_t source) {
   const auto& ws = p.ws;
   if (!await_header(block, ws, frame, p.tokens_per_rank, source)) return false;
   const auto* header = ws.header(ws.rank, phase::dispatch, frame.parity, source);
@@ -233,12 +259,12 @@ SWITCHYARD_DEVICE_APART void clear_views(handed_over<Block> block, const dispatc
 
 template <block Block>
 SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
-  const auto frame = enter(block, p.ws, phase::dispatch, p.words);
+  const auto frame = enter(block, p.ws, phase::dispatch, p.words, p.words_digest);
   if (frame.open) {
     const auto chunks = (p.tokens_per_rank + p.chunk_tokens - 1) / p.chunk_tokens;
     run_roles(block, p.ws, chunks + static_cast<std::uint64_t>(p.ws.ep_size), [&](std::uint64_t role) {
-      if (role < chunks) return send_chunk<Block>(block, p, frame, role);
-      return receive_source<Block>(block, p, frame, static_cast<std::int32_t>(role - chunks));
+      if (role < chunks) return send_chunk(block, p, frame, role);
+      return receive_source(block, p, frame, static_cast<std::int32_t>(role - chunks));
     });
   }
   leave(block, p.ws, frame, [&] { clear_views<Block>(block, p); });

@@ -105,14 +105,21 @@ constexpr void set(step_words& words, header_word which, std::uint32_t value) {
   words[static_cast<std::size_t>(which)] = value;
 }
 
-/// FNV-1a over the must-match words, finished so that single-bit differences spread. A collision is not silent for
-/// long: the combine's echo of the bitmap and the row counts are checked apart from the digest.
+/// FNV-1a over the must-match words but for the incarnation, which only the workspace knows. The host computes it.
 constexpr std::uint32_t digest_of(const step_words& words) {
   std::uint32_t hash = 2166136261U;
   for (const auto& entry : must_match_words()) {
+    if (entry.word == header_word::incarnation) continue;
     const auto value = get(words, entry.word);
     for (unsigned shift = 0; shift < 32; shift += 8) hash = (hash ^ ((value >> shift) & 0xFFU)) * 16777619U;
   }
+  return hash;
+}
+
+/// The digest word: `words_digest` and the incarnation, finished so that single-bit differences spread. A collision is
+/// not silent for long: the combine's echo of the bitmap and the row counts are checked apart from the digest.
+constexpr std::uint32_t finished_digest(std::uint32_t words_digest, std::uint32_t incarnation) {
+  auto hash = words_digest ^ incarnation * 0x9E3779B1U;  // odd: different incarnations stay different
   hash ^= hash >> 16;
   hash *= 0x7FEB352DU;
   hash ^= hash >> 15;

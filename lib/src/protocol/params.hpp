@@ -10,6 +10,7 @@
 #include "layout/round_state.hpp"
 #include "layout/workspace_layout.hpp"
 #include "protocol/header.hpp"
+#include "protocol/routing.hpp"
 #include "switchyard/spec/dtypes.hpp"
 
 namespace switchyard::protocol {
@@ -59,10 +60,11 @@ inline constexpr std::size_t max_payloads = 5;
 struct dispatch_params {
   workspace_handle ws;
   step_words words{};
+  std::uint32_t words_digest = 0;          ///< digest_of(words)
   const std::int32_t* topk_ids = nullptr;  ///< [num_tokens, top_k]
   std::array<payload_source, max_payloads> payloads{};
   std::uint32_t num_payloads = 0;
-  std::int64_t num_experts = 1;
+  expert_map experts;
   std::int32_t top_k = 1;
   std::int32_t invalid_expert_id = -1;
   std::uint64_t num_tokens = 0;       ///< n
@@ -70,15 +72,18 @@ struct dispatch_params {
   std::uint64_t chunk_tokens = 1;     ///< a power of two below 32, or a multiple of 32
 };
 
-/// 32-bit words of scratch that a block needs: bits, bases and counts of one chunk for every rank.
+/// 32-bit words of scratch that a block needs: bits, bases and counts of one chunk for every rank, and its routes.
 constexpr std::uint64_t scratch_words(const dispatch_params& p) {
   const auto span_words = (p.chunk_tokens + 31) / 32;  // a chunk never straddles a word that it does not fill
-  return static_cast<std::uint64_t>(p.ws.ep_size) * (span_words + 2);
+  constexpr auto route_words = sizeof(layout::route) / sizeof(std::uint32_t);
+  return static_cast<std::uint64_t>(p.ws.ep_size) * (span_words + 2) +
+         p.chunk_tokens * p.ws.layout.dims.slots() * route_words;
 }
 
 struct combine_params {
   workspace_handle ws;
   step_words words{};
+  std::uint32_t words_digest = 0;            ///< digest_of(words)
   const std::byte* expert_output = nullptr;  ///< rows to copy into the workspace; null: they are there already
   std::byte* output = nullptr;               ///< [num_tokens, elements]
   dtype type = dtype::bf16;

@@ -20,32 +20,57 @@ SWITCHYARD_DEVICE_APART void raise_out_of_order(handed_over<Block> block, const 
   raise(block, ws, frame, fault);
 }
 
+/// What words that others may change say of a workspace, read by one thread, told to all. All loads are under way
+/// before the first is looked at: each takes an access to memory.
+enum class standing : std::uint8_t { sound, noticed, failed };
+template <block Block>
+SWITCHYARD_DEVICE standing standing_of(Block& block, const workspace_handle& ws, const std::uint64_t* notice_word,
+                                       std::uint32_t incarnation) {
+  auto& round = ws.round();
+  const auto poison = block.load_u32(&round.poison);
+  const auto elected = block.load_u32(&round.fault_elected);
+  const auto notice = block.poll(notice_word);
+  if (poison != 0 || elected != 0) return standing::failed;
+  return layout::tag_of(notice) == incarnation ? standing::noticed : standing::sound;
+}
+
 /// Enters a phase: reads where the workspace stands and refuses to go on when it is poisoned, when a peer has already
 /// told of a fault, or when another phase is due.
 template <block Block>
-SWITCHYARD_DEVICE phase_frame enter(Block& block, const workspace_handle& ws, phase which, const step_words& words) {
+SWITCHYARD_DEVICE phase_frame enter(Block& block, const workspace_handle& ws, phase which, const step_words& words,
+                                    std::uint32_t words_digest) {
   auto& round = ws.round();
   phase_frame frame;
   frame.which = which;
   frame.epoch = round.epoch;
   frame.parity = round.step_index & 1U;
   frame.incarnation = round.incarnation;
+  const auto phase_due = round.phase_due;
+  const auto timeout_ns = round.warm_phases_left > 0 ? round.warmup_timeout_ns : round.timeout_ns;
+  const auto* notice = ws.local<std::uint64_t>(ws.layout.offset_of(layout::region::notice));
+  auto poison = std::uint32_t{0};
+  auto told = std::uint64_t{0};
+  if (block.thread_index() == 0) {
+    poison = block.load_u32(&round.poison);
+    told = block.poll(notice);
+  }
   frame.start_ns = block.first_entry(&round.phase_start_ns, block.now_ns());
-  frame.timeout_ns = round.warm_phases_left > 0 ? round.warmup_timeout_ns : round.timeout_ns;
-  frame.bounds = {ws.local<std::uint64_t>(ws.layout.offset_of(layout::region::notice)), round.incarnation,
-                  frame.start_ns + frame.timeout_ns, awaited::nothing};
+  frame.timeout_ns = timeout_ns;
+  frame.bounds = {notice, frame.incarnation, frame.start_ns + timeout_ns, awaited::nothing};
   frame.words = &words;
-  auto all_words = words;
-  set(all_words, header_word::incarnation, frame.incarnation);
-  frame.digest = digest_of(all_words);
+  frame.digest = finished_digest(words_digest, frame.incarnation);
 
-  if (block.broadcast(block.load_u32(&round.poison)) != 0) return frame;
-  if (block.broadcast(has_notice(block, frame))) {
+  const auto found = poison != 0                                 ? standing::failed
+                     : layout::tag_of(told) == frame.incarnation ? standing::noticed
+                                                                 : standing::sound;
+  const auto stands = block.broadcast(found);
+  if (stands == standing::failed) return frame;
+  if (stands == standing::noticed) {
     raise_from_wait<Block>(block, ws, frame, wait_status::notice, awaited::nothing, -1);
     return frame;
   }
-  if (round.phase_due != static_cast<std::uint32_t>(which)) {
-    raise_out_of_order<Block>(block, ws, frame, round.phase_due);
+  if (phase_due != static_cast<std::uint32_t>(which)) {
+    raise_out_of_order<Block>(block, ws, frame, phase_due);
     return frame;
   }
   frame.open = true;
@@ -60,7 +85,8 @@ SWITCHYARD_DEVICE void run_roles(Block& block, const workspace_handle& ws, std::
   for (;;) {
     const std::uint64_t role = block.take_ticket(&ws.round().next_ticket);
     if (role >= num_roles || !run(role)) return;
-    block.sync();  // the next role uses the scratch again
+    if (ws.num_blocks >= num_roles) return;  // each block has had its role
+    block.sync();                            // the next role uses the scratch again
   }
 }
 
@@ -79,12 +105,16 @@ SWITCHYARD_DEVICE_APART void await_announcement(handed_over<Block> block, const 
 /// ordered after those reads by arrive.
 template <block Block>
 SWITCHYARD_DEVICE bool has_failed(Block& block, const workspace_handle& ws, const phase_frame& frame) {
-  auto& round = ws.round();
-  const auto is_set = [&](std::uint32_t* word) { return block.broadcast(block.load_u32(word)) != 0; };
-  if (!is_set(&round.poison) && !is_set(&round.fault_elected) && block.broadcast(has_notice(block, frame))) {
+  const auto look = [&] {
+    const bool speaks = block.thread_index() == 0;
+    return block.broadcast(speaks ? standing_of(block, ws, frame.bounds.notice, frame.incarnation) : standing::sound);
+  };
+  auto stands = look();
+  if (stands == standing::noticed) {
     raise_from_wait<Block>(block, ws, frame, wait_status::notice, awaited::nothing, -1);
+    stands = look();
   }
-  if (!is_set(&round.poison) && !is_set(&round.fault_elected)) return false;
+  if (stands == standing::sound) return false;
   await_announcement<Block>(block, ws);
   return true;
 }
@@ -156,17 +186,21 @@ SWITCHYARD_DEVICE bool await_header(Block& block, const workspace_handle& ws, co
   const auto probe = [&] {
     return is_fresh(ws.header(ws.rank, other, 0, source)) || is_fresh(ws.header(ws.rank, other, 1, source));
   };
-  // The digest first: a peer with another T sends another number of words, and must be told apart at once.
+  // A peer with another T sends another number of words, and must be told apart at once: its digest ends the wait for
+  // every word.
   const auto status = block.wait_all(
-      1, [&](std::uint64_t) { return is_fresh(words); }, bounds_for(frame, awaited::header), probe);
+      2 + (tokens_per_rank + 31) / 32,
+      [&](std::uint64_t i) {
+        const auto digest = block.poll(words);
+        if (layout::tag_of(digest) != frame.epoch) return false;
+        if (i == 0 || layout::data_of(digest) != frame.digest) return true;
+        return is_fresh(words + (i == 1 ? static_cast<std::uint64_t>(header_word::row_count) : bitmap_word + i - 2));
+      },
+      bounds_for(frame, awaited::header), probe);
   if (!settle(block, ws, frame, status, awaited::header, source)) return false;
-  if (layout::data_of(block.poll(words)) != frame.digest) {
-    raise_from_digest<Block>(block, ws, frame, source);
-    return false;
-  }
-  return await(block, ws, frame, awaited::header, source, 1 + (tokens_per_rank + 31) / 32, [&](std::uint64_t i) {
-    return is_fresh(words + (i == 0 ? static_cast<std::uint64_t>(header_word::row_count) : bitmap_word + i - 1));
-  });
+  if (layout::data_of(block.broadcast(block.poll(words))) == frame.digest) return true;
+  raise_from_digest<Block>(block, ws, frame, source);
+  return false;
 }
 
 }  // namespace switchyard::protocol

@@ -10,10 +10,17 @@
 namespace switchyard::protocol {
 
 /// Contiguous split of experts over ranks: the first num_experts mod ep_size ranks own one more. All numbers fit 31
-/// bits; divisions are unsigned and 32 bits wide, because a GPU has to build them from other instructions.
-struct expert_map {
-  std::int64_t num_experts = 1;
-  std::int32_t ep_size = 1;
+/// bits. Made on the host, so that blocks divide by multiplying: a GPU has to build divisions from other instructions.
+class expert_map {
+ public:
+  constexpr expert_map() : expert_map(1, 1) {}
+  /// Precondition: 1 <= ep_size <= num_experts < 2^31.
+  constexpr expert_map(std::int64_t num_experts, std::int32_t ep_size)
+      : num_experts_(static_cast<std::uint32_t>(num_experts)),
+        per_rank_(num_experts_ / static_cast<std::uint32_t>(ep_size)),
+        num_larger_(num_experts_ % static_cast<std::uint32_t>(ep_size)),
+        over_larger_(reciprocal_of(per_rank_ + 1)),
+        over_smaller_(reciprocal_of(per_rank_)) {}
 
   /// The experts [first, last) of a rank.
   struct range {
@@ -24,16 +31,17 @@ struct expert_map {
   /// The owner of a global expert id, or -1 for an id outside [0, num_experts).
   [[nodiscard]] constexpr std::int32_t owner_of(std::int32_t expert) const {
     const auto id = static_cast<std::uint32_t>(expert);
-    if (id >= static_cast<std::uint32_t>(num_experts)) return -1;  // a negative id is a large one
-    const auto in_larger = num_larger() * (per_rank() + 1);
-    const auto owner = id < in_larger ? id / (per_rank() + 1) : num_larger() + (id - in_larger) / per_rank();
+    if (id >= num_experts_) return -1;  // a negative id is a large one
+    const auto in_larger = num_larger_ * (per_rank_ + 1);
+    const auto owner =
+        id < in_larger ? divided(id, over_larger_) : num_larger_ + divided(id - in_larger, over_smaller_);
     return static_cast<std::int32_t>(owner);
   }
 
   [[nodiscard]] constexpr range experts_of(std::int32_t rank) const {
     const auto r = static_cast<std::uint32_t>(rank);
-    const auto first = r * per_rank() + (r < num_larger() ? r : num_larger());
-    return {first, first + per_rank() + (r < num_larger() ? 1U : 0U)};
+    const auto first = r * per_rank_ + (r < num_larger_ ? r : num_larger_);
+    return {first, first + per_rank_ + (r < num_larger_ ? 1U : 0U)};
   }
 
   /// Calls visit(rank) for each distinct owner of the row's ids, in the order of their first slot.
@@ -53,12 +61,20 @@ struct expert_map {
   }
 
  private:
-  [[nodiscard]] constexpr std::uint32_t per_rank() const {
-    return static_cast<std::uint32_t>(num_experts) / static_cast<std::uint32_t>(ep_size);
+  /// floor(2^64 / d) + 1, with which divided() is exact for all 32-bit numerators (Lemire, Kaser, Kurz 2019); 0 for 1.
+  static constexpr std::uint64_t reciprocal_of(std::uint32_t d) { return d == 1 ? 0 : ~std::uint64_t{0} / d + 1; }
+  /// The upper 64 bits of n * reciprocal.
+  static constexpr std::uint32_t divided(std::uint32_t n, std::uint64_t reciprocal) {
+    if (reciprocal == 0) return n;
+    const auto low = (n * (reciprocal & 0xFFFFFFFFU)) >> 32;
+    return static_cast<std::uint32_t>((n * (reciprocal >> 32) + low) >> 32);
   }
-  [[nodiscard]] constexpr std::uint32_t num_larger() const {
-    return static_cast<std::uint32_t>(num_experts) % static_cast<std::uint32_t>(ep_size);
-  }
+
+  std::uint32_t num_experts_;
+  std::uint32_t per_rank_;
+  std::uint32_t num_larger_;
+  std::uint64_t over_larger_;
+  std::uint64_t over_smaller_;
 };
 
 /// Those bits of 32-bit word number `word` of a bitmap that lie in [first, last).

@@ -8,24 +8,28 @@
 namespace switchyard::protocol {
 namespace {
 
+std::uint32_t digest_word(const step_words& words) {
+  return finished_digest(digest_of(words), get(words, header_word::incarnation));
+}
+
 TEST(header, every_must_match_word_moves_the_digest) {
   const step_words plain{};
-  std::set<std::uint32_t> seen{digest_of(plain)};
+  std::set<std::uint32_t> seen{digest_word(plain)};
   for (const auto& entry : must_match_words()) {
     for (unsigned bit = 0; bit < 32; ++bit) {
       auto words = plain;
       set(words, entry.word, 1U << bit);
-      EXPECT_TRUE(seen.insert(digest_of(words)).second) << to_string(entry.field) << " bit " << bit;
+      EXPECT_TRUE(seen.insert(digest_word(words)).second) << to_string(entry.field) << " bit " << bit;
     }
   }
 }
 
 TEST(header, words_that_may_differ_do_not_move_the_digest) {
   step_words words{};
-  const auto before = digest_of(words);
+  const auto before = digest_word(words);
   set(words, header_word::num_tokens, 7);
   set(words, header_word::row_count, 9);
-  EXPECT_EQ(digest_of(words), before);
+  EXPECT_EQ(digest_word(words), before);
 }
 
 TEST(header, every_step_field_but_the_echo_has_a_word) {

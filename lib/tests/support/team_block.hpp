@@ -37,6 +37,7 @@ class team_block {
   void sync() { team_->barrier.arrive_and_wait(); }
   [[nodiscard]] std::uint32_t* scratch(std::uint64_t) const { return team_->scratch; }
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { std::atomic_ref(*word).fetch_or(bits); }
+  static void scratch_add(std::uint32_t* word, std::uint32_t amount) { std::atomic_ref(*word).fetch_add(amount); }
   static std::uint64_t now_ns() { return host::host_block::now_ns(); }
 
   template <class T>
@@ -84,6 +85,10 @@ class team_block {
   void put(std::byte* out, const std::byte* in, std::uint64_t bytes) const {
     const auto [first, last] = share(bytes, part_);
     if (first != last) host::host_block::put(out + first, in + first, last - first);
+  }
+  template <class RowAt>
+  void put_rows(std::uint32_t count, RowAt row_at) {
+    protocol::put_one_by_one(*this, count, row_at);
   }
   static void post(std::uint64_t* word, std::uint64_t value) { host::host_block::post(word, value); }
   static std::uint64_t poll(const std::uint64_t* word) { return host::host_block::poll(word); }

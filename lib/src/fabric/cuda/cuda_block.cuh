@@ -29,6 +29,7 @@ class cuda_block {
   __device__ void sync() { __syncthreads(); }
   __device__ std::uint32_t* scratch(std::uint64_t) const { return scratch_; }
   __device__ static void scratch_or(std::uint32_t* word, std::uint32_t bits) { atomicOr(word, bits); }
+  __device__ static void scratch_add(std::uint32_t* word, std::uint32_t amount) { atomicAdd(word, amount); }
   __device__ static std::uint64_t now_ns() { return global_timer_ns(); }
 
   template <class T>
@@ -53,7 +54,7 @@ class cuda_block {
   /// After the barrier thread 0 speaks for the team: its acquire and release cover what the others did before.
   __device__ std::uint32_t arrive(std::uint32_t* word) {
     __syncthreads();
-    return broadcast(threadIdx.x == 0 ? add_acq_rel_sys_u32(word, 1) : 0U);
+    return broadcast(threadIdx.x == 0 ? add_acq_rel_gpu_u32(word, 1) : 0U);
   }
   __device__ static bool elect(std::uint32_t* word) { return swap_if_acq_rel_gpu_u32(word, 0, 1) == 0; }
   __device__ std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
@@ -88,6 +89,35 @@ class cuda_block {
   }
 
   __device__ void put(std::byte* out, const std::byte* in, std::uint64_t bytes) { copy_bytes(out, in, bytes, part_); }
+  /// Short rows are loaded first and stored last, so that one wait serves them all.
+  template <class RowAt>
+  __device__ void put_rows(std::uint32_t count, RowAt row_at) {
+    uint4 held[protocol::max_row_puts];
+    const auto is_short = [&](const protocol::row_put& row) {
+      const auto bits = reinterpret_cast<std::uintptr_t>(row.in) | reinterpret_cast<std::uintptr_t>(row.out) |
+                        reinterpret_cast<std::uintptr_t>(row.other_out) | row.bytes;
+      return widest_access(bits) == sizeof(uint4) && row.bytes <= part_.count * sizeof(uint4);
+    };
+    const auto has_word = [&](const protocol::row_put& row) { return part_.index * sizeof(uint4) < row.bytes; };
+#pragma unroll
+    for (std::uint32_t i = 0; i < protocol::max_row_puts; ++i) {
+      if (i >= count) break;
+      const auto row = row_at(i);
+      if (is_short(row) && has_word(row)) held[i] = __ldcg(reinterpret_cast<const uint4*>(row.in) + part_.index);
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto row = row_at(i);
+      if (!is_short(row)) copy_bytes_twice(row.out, row.other_out, row.in, row.bytes, part_);
+    }
+#pragma unroll
+    for (std::uint32_t i = 0; i < protocol::max_row_puts; ++i) {
+      if (i >= count) break;
+      const auto row = row_at(i);
+      if (!is_short(row) || !has_word(row)) continue;
+      reinterpret_cast<uint4*>(row.out)[part_.index] = held[i];
+      if (row.other_out != nullptr) reinterpret_cast<uint4*>(row.other_out)[part_.index] = held[i];
+    }
+  }
   /// Relaxed: the word is valid by its own tag. What it hands over are reads, of launches that have ended before.
   __device__ static void post(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
   __device__ static std::uint64_t poll(const std::uint64_t* word) { return load_relaxed_sys_u64(word); }
@@ -113,8 +143,10 @@ class cuda_block {
   template <class Ready, class Probe>
   __device__ protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds,
                                             Probe probe) {
-    constexpr std::uint32_t polls_between_meetings =
-        16;  // some 10 us: a poll takes an access to the second-level cache
+    // A poll takes an access to the second-level cache, some 0.6 us; a look at notice, clock and probe takes several,
+    // and a condition that comes true meanwhile waits for it.
+    constexpr std::uint32_t polls_between_meetings = 4;
+    constexpr std::uint32_t meetings_between_looks = 4;
     std::uint64_t next = threadIdx.x;
     bool fenced = next >= count;
     const auto advance = [&](std::uint32_t polls) {
@@ -127,11 +159,11 @@ class cuda_block {
       fenced = true;
       return true;
     };
-    for (bool first_round = true;; first_round = false) {
+    for (std::uint32_t meeting = 0;; ++meeting) {
       const bool mine = advance(polls_between_meetings);
       auto seen = protocol::wait_status::ready;
       // The last thread: the first ones are those that most often have something to poll.
-      if (threadIdx.x == block_threads - 1 && !first_round) {
+      if (threadIdx.x == block_threads - 1 && meeting % meetings_between_looks == meetings_between_looks - 1) {
         if (bounds.notice != nullptr && layout::tag_of(poll(bounds.notice)) == bounds.incarnation) {
           seen = protocol::wait_status::notice;
         } else if (global_timer_ns() >= bounds.deadline_ns) {

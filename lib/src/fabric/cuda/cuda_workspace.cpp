@@ -156,7 +156,7 @@ class cuda_workspace final : public fabric_workspace {
 
  private:
   [[nodiscard]] std::uint64_t scratch_of(std::uint64_t tokens_per_rank) const {
-    return scratch_bytes(tokens_per_rank, request_.layout.dims.ep_size);
+    return scratch_bytes(tokens_per_rank, request_.layout.dims);
   }
 
   /// Fills the slice in before any peer may use it: signals read 0, the round begins, the bases are known.

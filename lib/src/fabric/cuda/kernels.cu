@@ -16,7 +16,7 @@ extern __shared__ std::uint32_t scratch[];
 
 // A null workspace asks for nothing: that is how a kernel is brought onto a device before anybody waits for it.
 // Nothing is read or written before the previous launch on the stream has ended (invariant 10).
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 1)
     dispatch_kernel(const __grid_constant__ protocol::dispatch_params params) {
   __shared__ team_words team;
   wait_for_previous_launch();
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(block_threads)
   protocol::fence_dispatch(block, params);
 }
 
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 1)
     combine_kernel(const __grid_constant__ protocol::combine_params params) {
   __shared__ team_words team;
   wait_for_previous_launch();

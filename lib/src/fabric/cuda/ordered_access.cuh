@@ -41,9 +41,9 @@ __device__ __forceinline__ std::uint32_t add_relaxed_gpu_u32(std::uint32_t* word
   return before;
 }
 
-__device__ __forceinline__ std::uint32_t add_acq_rel_sys_u32(std::uint32_t* word, std::uint32_t amount) {
+__device__ __forceinline__ std::uint32_t add_acq_rel_gpu_u32(std::uint32_t* word, std::uint32_t amount) {
   std::uint32_t before;
-  asm volatile("atom.acq_rel.sys.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(amount) : "memory");
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(amount) : "memory");
   return before;
 }
 

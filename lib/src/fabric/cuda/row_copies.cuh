@@ -23,9 +23,11 @@ __device__ __forceinline__ std::uint32_t widest_access(std::uint64_t bits) {
 }
 
 template <class Word>
-__device__ __forceinline__ void copy_words(std::byte* out, const std::byte* in, std::uint64_t words, team_part part) {
+__device__ __forceinline__ void copy_words(std::byte* out, std::byte* other, const std::byte* in, std::uint64_t words,
+                                           team_part part) {
   constexpr std::uint32_t batch = 8;  // 128 bytes in flight per thread: 64 KiB per block of 512
   auto* to = reinterpret_cast<Word*>(out);
+  auto* other_to = reinterpret_cast<Word*>(other);
   const auto* from = reinterpret_cast<const Word*>(in);
   const std::uint64_t stride = part.count;
   for (std::uint64_t first = part.index; first < words; first += batch * stride) {
@@ -38,6 +40,11 @@ __device__ __forceinline__ void copy_words(std::byte* out, const std::byte* in, 
     for (std::uint32_t b = 0; b < batch; ++b) {
       if (first + b * stride < words) to[first + b * stride] = held[b];
     }
+    if (other_to == nullptr) continue;
+#pragma unroll
+    for (std::uint32_t b = 0; b < batch; ++b) {
+      if (first + b * stride < words) other_to[first + b * stride] = held[b];
+    }
   }
 }
 
@@ -45,18 +52,28 @@ __device__ __forceinline__ void copy_words(std::byte* out, const std::byte* in, 
 __device__ __noinline__ void copy_narrow(std::byte* out, const std::byte* in, std::uint64_t bytes, std::uint32_t width,
                                          team_part part) {
   switch (width) {
-    case 8: return copy_words<uint2>(out, in, bytes / 8, part);
-    case 4: return copy_words<unsigned int>(out, in, bytes / 4, part);
-    case 2: return copy_words<unsigned short>(out, in, bytes / 2, part);
-    default: return copy_words<unsigned char>(out, in, bytes, part);
+    case 8: return copy_words<uint2>(out, nullptr, in, bytes / 8, part);
+    case 4: return copy_words<unsigned int>(out, nullptr, in, bytes / 4, part);
+    case 2: return copy_words<unsigned short>(out, nullptr, in, bytes / 2, part);
+    default: return copy_words<unsigned char>(out, nullptr, in, bytes, part);
   }
 }
 
 __device__ __forceinline__ void copy_bytes(std::byte* out, const std::byte* in, std::uint64_t bytes, team_part part) {
   const auto width =
       widest_access(reinterpret_cast<std::uintptr_t>(out) | reinterpret_cast<std::uintptr_t>(in) | bytes);
-  if (width == 16) return copy_words<uint4>(out, in, bytes / 16, part);
+  if (width == 16) return copy_words<uint4>(out, nullptr, in, bytes / 16, part);
   copy_narrow(out, in, bytes, width, part);
+}
+
+/// The same to two places, loaded once; `other` may be null.
+__device__ __forceinline__ void copy_bytes_twice(std::byte* out, std::byte* other, const std::byte* in,
+                                                 std::uint64_t bytes, team_part part) {
+  const auto width = widest_access(reinterpret_cast<std::uintptr_t>(out) | reinterpret_cast<std::uintptr_t>(other) |
+                                   reinterpret_cast<std::uintptr_t>(in) | bytes);
+  if (width == 16) return copy_words<uint4>(out, other, in, bytes / 16, part);
+  copy_narrow(out, in, bytes, width, part);
+  if (other != nullptr) copy_narrow(other, in, bytes, width, part);
 }
 
 /// Elements whose conversions the machine does in one instruction each, with the roundings and the canonical NaNs of
@@ -106,12 +123,20 @@ __device__ __forceinline__ void sum_words(std::byte* out, const std::byte* const
   const auto stride = part.count;  // a row has fewer than 2^26 bytes: 32 bits do for its words
   for (std::uint32_t first = part.index; first < words; first += batch * stride) {
     float sum[batch][pack::count];
-    for (std::uint32_t row = 0; row < num_rows; ++row) {
+    // Two rows at a time: both are on their way before the first is used, and each may come from a peer.
+    for (std::uint32_t row = 0; row < num_rows; row += 2) {
       const auto* from = reinterpret_cast<const Word*>(rows[row]);
+      const bool pair = row + 1 < num_rows;
+      const auto* other_from = reinterpret_cast<const Word*>(rows[pair ? row + 1 : row]);
       pack held[batch];
+      pack other_held[batch];
 #pragma unroll
       for (std::uint32_t b = 0; b < batch; ++b) {
         if (first + b * stride < words) held[b].word = __ldcg(from + first + b * stride);
+      }
+#pragma unroll
+      for (std::uint32_t b = 0; b < batch; ++b) {
+        if (pair && first + b * stride < words) other_held[b].word = __ldcg(other_from + first + b * stride);
       }
 #pragma unroll
       for (std::uint32_t b = 0; b < batch; ++b) {
@@ -119,6 +144,7 @@ __device__ __forceinline__ void sum_words(std::byte* out, const std::byte* const
         for (std::uint32_t e = 0; e < pack::count; ++e) {
           const float value = Element::load(held[b].elements[e]);
           sum[b][e] = row == 0 ? value : sum[b][e] + value;
+          if (pair) sum[b][e] += Element::load(other_held[b].elements[e]);
         }
       }
     }

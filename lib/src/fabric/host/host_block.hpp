@@ -36,6 +36,7 @@ class host_block {
   }
   static std::uint32_t team_sum(std::uint32_t value) { return value; }
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { *word |= bits; }
+  static void scratch_add(std::uint32_t* word, std::uint32_t amount) { *word += amount; }
   static std::uint64_t now_ns();
 
   static std::uint32_t take_ticket(std::uint32_t* word);
@@ -53,6 +54,10 @@ class host_block {
   static void record(layout::fault_mailbox* mailbox, const fault_record& record);
 
   static void put(std::byte* out, const std::byte* in, std::uint64_t bytes);
+  template <class RowAt>
+  void put_rows(std::uint32_t count, RowAt row_at) {
+    protocol::put_one_by_one(*this, count, row_at);
+  }
   /// Release, although the protocol asks for less: it is what hands this thread's earlier reads over to the reader.
   static void post(std::uint64_t* word, std::uint64_t value);
   /// Acquire: pairs with post and publish.

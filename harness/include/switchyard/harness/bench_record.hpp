@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bench as JSON lines and as a table.
+//
+//   {"record":"bench_header", "schema":1, "env":{...}, "devices":[...], "options":{...}}
+//   {"record":"bench_link", ...}                      the yardstick that floors are made of
+//   {"record":"bench_point", "tokens":..., "round_trip":{...}, "dispatch":{...}, "combine":{...}}   one per point
+//
+// Every number's key ends in its unit. Raw samples stand beside what was made of them.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "switchyard/harness/bench_run.hpp"
+#include "switchyard/harness/environment.hpp"
+
+namespace switchyard::harness {
+
+inline constexpr int bench_schema = 1;
+
+/// What is said of a point: made of its samples and the link.
+struct bench_figures {
+  double round_trip_us = 0;  ///< median over launches of (graph time / steps), max over ranks in each launch
+  double round_trip_floor_us = 0;
+  double round_trip_of_floor = 0;
+  double dispatch_us = 0;  ///< median over steps, see phase_times
+  double dispatch_floor_us = 0;
+  double combine_us = 0;
+  double combine_floor_us = 0;
+  /// Remote bytes of both phases over the round trip, null without any.
+  std::optional<double> wire_bw_gb_s;
+  std::optional<double> of_link;
+};
+bench_figures figures_of(const bench_point& point, const link_yardstick& link);
+
+nlohmann::ordered_json bench_header_json(const environment& where, const std::vector<std::string>& devices,
+                                         const bench_options& options, const std::string& started);
+nlohmann::ordered_json to_json(const link_yardstick& link);
+nlohmann::ordered_json to_json(const bench_point& point, const link_yardstick& link);
+
+/// A Markdown table, one row per point; names carry units.
+std::string bench_table(const std::vector<bench_point>& points, const link_yardstick& link);
+
+}  // namespace switchyard::harness
