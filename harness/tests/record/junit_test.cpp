@@ -13,6 +13,7 @@ namespace switchyard::harness {
 namespace {
 
 using namespace std::string_literals;
+using namespace std::string_view_literals;
 
 case_result with_status(case_status status) {
   auto result = sample_fail();
@@ -93,7 +94,7 @@ TEST(junit, texts_that_are_no_xml) {
 
 // Written for tools/tests/test_program_output.py, which reads it with two readers of XML; its name says so.
 TEST(junit, a_hostile_report_for_other_readers) {
-  const std::string hostile = "<&\"'>]]>\t\n\r"s + '\0' + "\x01\x1f\x7f\xff\uFFFE\u202Eü漢😀";
+  const std::string hostile{"<&\"'>]]>\t\n\r\0\x01\x1f\x7f\xff\uFFFE\u202Eü漢😀"sv};
   auto result = sample_fail();
   result.reason = hostile;
   result.findings[0].detail = hostile;

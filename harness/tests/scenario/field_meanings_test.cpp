@@ -31,9 +31,9 @@ TEST(field_meanings, each_word_that_says_how_ids_or_values_are_drawn_is_explaine
 }
 
 TEST(field_meanings, the_table_of_the_folder_is_this_one) {
-  std::ifstream stream(std::string(SWITCHYARD_TEST_SCENARIOS) + "/README.md");
+  std::ifstream stream(SWITCHYARD_TEST_SCENARIOS "/README.md");
   const std::string text(std::istreambuf_iterator<char>(stream), {});
-  const std::string mark = "<!-- table: fields -->\n";
+  constexpr std::string_view mark = "<!-- table: fields -->\n";
   const auto begin = text.find(mark);
   ASSERT_NE(begin, std::string::npos);
   const auto first = begin + mark.size();
