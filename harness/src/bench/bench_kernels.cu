@@ -115,12 +115,6 @@ __global__ void expert_kernel(std::uint16_t* out, std::uint32_t rank, std::uint6
 
 }  // namespace
 
-void check_cuda(cudaError_t result, const char* what) {
-  if (result == cudaSuccess) return;
-  (void)cudaGetLastError();
-  throw cuda_error(std::string("bench: ") + what + ": " + cudaGetErrorString(result));
-}
-
 void launch_gate(const signal_words& words, std::uint64_t epoch, cudaStream_t stream) {
   gate_kernel<<<1, words.ranks, 0, stream>>>(words, epoch);
   check_cuda(cudaGetLastError(), "gate");

@@ -8,12 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../run/cuda/gpu_lane.hpp"
 #include "switchyard/harness/bench_run.hpp"
 
 namespace switchyard::harness {
-
-/// Throws cuda_error that says what failed and where.
-void check_cuda(cudaError_t result, const char* what);
 
 /// One rank's words that peers store to, and the peers'. Each word lies on a line of its own.
 struct signal_words {

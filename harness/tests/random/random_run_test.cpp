@@ -55,7 +55,9 @@ TEST_P(drawn_cases, pass_on_the_host_fabric) {
   arena memory(random_limits{}.max_bytes);
   fixture f;
   const auto summary = f.run(draw_cases(seed, count), seed, 3, [&](const case_spec& spec) {
-    return run_case(spec, memory, {seed, {}, {}});
+    run_options options;
+    options.seed = seed;
+    return run_case(spec, memory, options);
   });
   EXPECT_EQ(f.records(), count);
   EXPECT_EQ(summary.code(), exit_code::all_passed) << f.told.str();
