@@ -103,7 +103,8 @@ TEST(explain, lines_are_broken_between_words) {
 class explain_case_output : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "explain_case_test";
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              (std::string("explain_case_") + testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     std::ofstream(folder_ / "profiles.json") << R"({"description": "d", "profiles": {"tiny": {"hidden_size": 64,

@@ -41,7 +41,10 @@ class trace_case : public testing::Test {
     return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
   }
 
-  std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "trace_case_test";
+  // Each test has its own: they run at the same time.
+  std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) /
+      (std::string("trace_case_") + testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(trace_case, a_trace_decides_tokens_steps_ids_and_weights) {
