@@ -24,7 +24,7 @@ using switchyard::harness::exit_code;
 
 std::string version_text() {
   const auto build = switchyard::harness::read_environment();
-  auto text = "switchyard " + build.library_version;
+  auto text = "switchyard " + build.version;
   if (!build.git_commit.empty()) {
     text += " (commit " + build.git_commit + (build.git_dirty.value_or(false) ? ", modified" : "") + ')';
   }

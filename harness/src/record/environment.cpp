@@ -65,7 +65,7 @@ nlohmann::ordered_json number_or_null(std::uint64_t number) {
 
 environment read_environment() {
   environment result;
-  result.library_version = build_identity::version;
+  result.version = build_identity::version;
   result.git_commit = build_identity::git_commit;
   if (!result.git_commit.empty()) result.git_dirty = std::string_view(build_identity::git_dirty) == "1";
   result.compiler = build_identity::compiler;
@@ -85,7 +85,7 @@ environment read_environment() {
 
 nlohmann::ordered_json to_json(const environment& where) {
   nlohmann::ordered_json json;
-  json["library_version"] = where.library_version;
+  json["library_version"] = where.version;
   json["git_commit"] = text_or_null(where.git_commit);
   json["git_dirty"] = where.git_dirty ? nlohmann::ordered_json(*where.git_dirty) : nlohmann::ordered_json();
   json["compiler"] = where.compiler;

@@ -11,6 +11,8 @@
 #include <set>
 #include <vector>
 
+#include "../record/utf8.hpp"
+
 namespace switchyard::harness {
 namespace {
 
@@ -22,36 +24,15 @@ std::string line_and_column(std::string_view text, std::size_t byte) {
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
-/// Bytes of the UTF-8 character that starts `text`, by the table of well-formed sequences of RFC 3629; 0 when it is
-/// ill-formed.
-std::size_t utf8_length(std::string_view text) noexcept {
-  const auto byte = [text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto tail = [byte](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const auto lead = byte(0);
-  if (lead < 0x80U) return 1;
-  if (lead >= 0xC2U && lead <= 0xDFU) return tail(1) ? 2 : 0;
-  if (lead >= 0xE0U && lead <= 0xEFU) {
-    const bool overlong = lead == 0xE0U && byte(1) < 0xA0U;
-    const bool surrogate = lead == 0xEDU && byte(1) > 0x9FU;
-    return tail(1) && tail(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (lead >= 0xF0U && lead <= 0xF4U) {
-    const bool overlong = lead == 0xF0U && byte(1) < 0x90U;
-    const bool too_large = lead == 0xF4U && byte(1) > 0x8FU;
-    return tail(1) && tail(2) && tail(3) && !overlong && !too_large ? 4 : 0;
-  }
-  return 0;
-}
-
 std::string column(std::string_view, std::size_t byte) { return "column " + std::to_string(byte + 1); }
 
 using byte_namer = std::string (*)(std::string_view text, std::size_t byte);
 
 void require_utf8(std::string_view text, const std::string& file, byte_namer name_of) {
   for (std::size_t at = 0; at < text.size();) {
-    const auto length = utf8_length(text.substr(at));
-    if (length == 0) refuse({file, ""}, "", name_of(text, at) + ": not UTF-8");
-    at += length;
+    const auto found = first_character(text.substr(at));
+    if (!found.code) refuse({file, ""}, "", name_of(text, at) + ": not UTF-8");
+    at += found.bytes;
   }
 }
 

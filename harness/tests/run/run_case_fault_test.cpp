@@ -18,12 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string explain(const case_result& result) {
-  std::string text = std::string(to_string(result.status)) + ": " + result.reason;
-  for (const auto& found : result.findings) text += "\n  " + describe(found);
-  return text;
-}
-
 case_spec absent_case(int ep_size, absence who) {
   auto spec = small_case(ep_size);
   spec.absent = who;

@@ -14,13 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string explain(const case_result& result) {
-  std::string text = std::string(to_string(result.status)) + ": " + result.reason;
-  for (const auto& found : result.findings) text += "\n  " + describe(found);
-  for (const auto& fault : result.faults) text += "\n  rank " + std::to_string(fault.rank) + ": " + fault.message;
-  return text;
-}
-
 case_result run_small(const case_spec& spec, std::uint64_t seed = 1) {
   arena memory(required_bytes(spec));
   run_options options;

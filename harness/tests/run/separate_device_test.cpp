@@ -14,12 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string explain(const case_result& result) {
-  std::string text = std::string(to_string(result.status)) + ": " + result.reason;
-  for (const auto& found : result.findings) text += "\n  " + describe(found);
-  return text;
-}
-
 TEST(separate_device_test, checks_as_many_bytes_as_on_the_cpu) {
   for (const int ep_size : {1, 3}) {
     for (const auto variation : {step_variation::fixed, step_variation::vary}) {

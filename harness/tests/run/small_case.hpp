@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small case that tests start from, and an arena for it.
+// A small case that tests start from, an arena for it, and what its result was in words.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "switchyard/harness/arena.hpp"
+#include "switchyard/harness/case_result.hpp"
 #include "switchyard/harness/case_spec.hpp"
 
 namespace switchyard::harness {
@@ -24,6 +26,14 @@ inline case_spec small_case(int ep_size) {
   spec.extra_bytes = 20;
   spec.steps = 4;
   return spec;
+}
+
+/// For the message of a failed assertion.
+inline std::string explain(const case_result& result) {
+  std::string text = std::string(to_string(result.status)) + ": " + result.reason;
+  for (const auto& found : result.findings) text += "\n  " + describe(found);
+  for (const auto& fault : result.faults) text += "\n  rank " + std::to_string(fault.rank) + ": " + fault.message;
+  return text;
 }
 
 inline constexpr std::size_t small_arena_bytes = std::size_t{16} << 20;

@@ -9,7 +9,7 @@
 
 namespace switchyard::harness {
 
-/// Of the ids and of every field of `cases`, in order: whether a run would run the same.
+/// Of the ids, of every field and of the traces of `cases`, in order: whether a run would run the same.
 std::uint64_t cases_digest(const std::vector<case_spec>& cases);
 
 /// Of what a case feeds the library: of its first 16 steps the plan, and of each rank in them the expert ids of its

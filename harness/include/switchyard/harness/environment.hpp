@@ -11,7 +11,7 @@
 namespace switchyard::harness {
 
 struct environment {
-  std::string library_version;
+  std::string version;
   std::string git_commit;         ///< of the sources when they were configured; empty: not known
   std::optional<bool> git_dirty;  ///< whether they differed from that commit
   std::string compiler;
