@@ -37,12 +37,12 @@ class storing_workspace final : public fabric_workspace {
   [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const override {
     return right_->plan(tokens_per_rank, max_blocks, stream);
   }
-  void launch(const protocol::dispatch_params& params, const launch_plan& plan, stream_ref stream) override {
+  void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
     right_->launch(params, plan, stream);
     if (dispatches_++ == planted_.step && planted_.after_dispatch)
       store(planted_.after_dispatch(params, data()), stream);
   }
-  void launch(const protocol::combine_params& params, const launch_plan& plan, stream_ref stream) override {
+  void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
     right_->launch(params, plan, stream);
     if (combines_++ == planted_.step && planted_.after_combine) store(planted_.after_combine(params, data()), stream);
   }
