@@ -13,6 +13,7 @@
 #include "commands.hpp"
 #include "common_options.hpp"
 #include "numbers.hpp"
+#include "switchyard/harness/bench_nccl.hpp"
 #include "switchyard/harness/bench_record.hpp"
 #include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/scenario_error.hpp"
@@ -30,6 +31,9 @@ struct bench_arguments {
   std::string steps = "40";
   std::string seed = "1";
   std::string out;
+  std::string nccl;  ///< file of the library
+  bool without_nccl = false;
+  bool yardsticks_only = false;
 };
 
 std::int64_t count_within(const std::string& option, const std::string& text, std::int64_t least, std::int64_t most) {
@@ -75,7 +79,7 @@ harness::bench_options read_options(const bench_arguments& arguments) {
 }
 
 /// Lines go out as they come, so that what was measured before a failure is kept.
-class bench_output final : public harness::bench_observer {
+class bench_output final : public harness::bench_observer, public harness::nccl_observer {
  public:
   bench_output(const harness::bench_options& options, const std::string& path) : options_(options), path_(path) {
     if (path.empty()) return;
@@ -101,7 +105,21 @@ class bench_output final : public harness::bench_observer {
     note("  " + std::to_string(figures.round_trip_us) + " us a round trip, " +
          std::to_string(figures.round_trip_of_floor) + " of the floor");
   }
-  void print_table() const { std::cout << harness::bench_table(points_, link_); }
+  void library(const harness::nccl_library& used) override {
+    library_ = used;
+    write(harness::to_json(used));
+    note(used.version.empty() ? "no NCCL yardsticks: " + used.why_not : "NCCL " + used.version);
+  }
+  void measured(const harness::nccl_measurement& one) override {
+    nccl_.push_back(one);
+    write(harness::to_json(one));
+  }
+  /// Which yardstick was the fastest, and all of it as a table.
+  void conclude() {
+    for (const auto& point : points_) write(harness::nccl_best_json(nccl_, point.tokens));
+    std::cout << harness::bench_table(points_, link_);
+    std::cout << '\n' << harness::nccl_table(points_, link_, library_, nccl_);
+  }
 
  private:
   void check_file() const {
@@ -118,7 +136,35 @@ class bench_output final : public harness::bench_observer {
   std::ofstream file_;
   harness::link_yardstick link_;
   std::vector<harness::bench_point> points_;
+  harness::nccl_library library_{{}, "not asked for", {}};
+  std::vector<harness::nccl_measurement> nccl_;
 };
+
+/// The yardsticks alone, for a process that reads them: JSON lines on standard output.
+class yardstick_output final : public harness::nccl_observer {
+ public:
+  void note(const std::string& line) override { std::cerr << line << std::endl; }
+  void library(const harness::nccl_library& used) override { write(harness::to_json(used)); }
+  void measured(const harness::nccl_measurement& one) override { write(harness::to_json(one)); }
+
+ private:
+  static void write(const nlohmann::ordered_json& record) { std::cout << harness::record_line(record) << std::endl; }
+};
+
+/// This program again, for the yardsticks of the same points.
+std::vector<std::string> yardstick_command(const bench_arguments& arguments, const harness::bench_options& options) {
+  std::string tokens;
+  for (const auto one : options.tokens) tokens += (tokens.empty() ? "" : ",") + std::to_string(one);
+  std::vector<std::string> command{
+      "/proc/self/exe",   "bench",   "--yardsticks-only", "--profile",     arguments.profile,
+      "--tokens",         tokens,    "--ranks",           arguments.ranks, "--launches",
+      arguments.launches, "--steps", arguments.steps,     "--seed",        arguments.seed};
+  if (!arguments.nccl.empty()) command.insert(command.end(), {"--nccl", arguments.nccl});
+  if (const auto folder = arguments.common.scenarios.string(); !folder.empty()) {
+    command.insert(command.end(), {"--scenarios", folder});
+  }
+  return command;
+}
 
 harness::exit_code bench(const bench_arguments& arguments) {
   const auto options = read_options(arguments);
@@ -126,9 +172,19 @@ harness::exit_code bench(const bench_arguments& arguments) {
     std::cerr << "switchyard: bench: " << usable.reason << std::endl;
     return harness::exit_code::environment;
   }
+  if (arguments.yardsticks_only) {
+    yardstick_output output;
+    harness::run_nccl_yardsticks(options, arguments.nccl, output);
+    return harness::exit_code::all_passed;
+  }
   bench_output output(options, arguments.out);
   try {
     harness::run_bench(options, output);
+    // After the library has given everything back: the yardsticks run in processes of their own on the same GPUs.
+    constexpr std::chrono::seconds patience{60};
+    if (!arguments.without_nccl) {
+      harness::collect_nccl_yardsticks(yardstick_command(arguments, options), patience, output);
+    }
   } catch (const harness::wrong_result& wrong) {
     std::cerr << "switchyard: bench: wrong result, no time is told: " << wrong.what() << std::endl;
     return harness::exit_code::failed;
@@ -139,7 +195,7 @@ harness::exit_code bench(const bench_arguments& arguments) {
     std::cerr << "switchyard: " << failure.what() << std::endl;
     return harness::exit_code::failed;
   }
-  output.print_table();
+  output.conclude();
   return harness::exit_code::all_passed;
 }
 
@@ -157,9 +213,15 @@ command add_bench_command(CLI::App& app) {
   added->add_option("--steps", arguments->steps, "Steps in the graph")->type_name("N")->capture_default_str();
   added->add_option("--seed", arguments->seed, "Seed of the inputs")->type_name("N")->capture_default_str();
   added->add_option("--out", arguments->out, "Write JSON lines with all samples to this file")->type_name("FILE");
+  added->add_option("--nccl", arguments->nccl, "NCCL's library (default: libnccl.so.2 as the loader finds it)")
+      ->type_name("FILE");
+  added->add_flag("--without-nccl", arguments->without_nccl, "Measure no NCCL yardsticks");
+  added->add_flag("--yardsticks-only", arguments->yardsticks_only,
+                  "Measure only the NCCL yardsticks, in this process, and print JSON lines");
   add_scenarios_option(*added, arguments->common);
   return {added, [added, arguments] {
             require_text(*added, "--out", arguments->out);
+            require_text(*added, "--nccl", arguments->nccl);
             require_text(*added, "--scenarios", arguments->common.scenarios.string());
             return bench(*arguments);
           }};

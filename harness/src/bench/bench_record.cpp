@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "switchyard/harness/bench_record.hpp"
 
-#include <array>
-#include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "bench_text.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -13,12 +12,9 @@ using json = nlohmann::ordered_json;
 
 json or_null(const std::optional<double>& value) { return value ? json(*value) : json(); }
 
-/// To the nanosecond: the clock is no finer.
-double rounded(double microseconds) { return std::round(microseconds * 1000.0) / 1000.0; }
-
 json rounded_samples(const std::vector<double>& values) {
   json list = json::array();
-  for (const double value : values) list.push_back(rounded(value));
+  for (const double value : values) list.push_back(rounded_us(value));
   return list;
 }
 
@@ -26,9 +22,9 @@ json statistics_json(const std::vector<double>& values) {
   const auto of = order_statistics_of(values);
   json result;
   result["count"] = of.count;
-  result["p50_us"] = of.p50 ? json(rounded(*of.p50)) : json("insufficient");
-  result["p90_us"] = of.p90 ? json(rounded(*of.p90)) : json("insufficient");
-  result["p99_us"] = of.p99 ? json(rounded(*of.p99)) : json("insufficient");
+  result["p50_us"] = of.p50 ? json(rounded_us(*of.p50)) : json("insufficient");
+  result["p90_us"] = of.p90 ? json(rounded_us(*of.p90)) : json("insufficient");
+  result["p99_us"] = of.p99 ? json(rounded_us(*of.p99)) : json("insufficient");
   return result;
 }
 
@@ -36,24 +32,14 @@ json phase_json(const phase_times& phase, double time_us, const link_yardstick& 
   json result;
   result["method"] = "clock kernels between the phases, less one such node";
   result["remote_bytes"] = phase.remote_bytes;
-  result["time_us"] = rounded(time_us);
-  result["floor_us"] = rounded(floor_us(link, phase.remote_bytes));
+  result["time_us"] = rounded_us(time_us);
+  result["floor_us"] = rounded_us(floor_us(link, phase.remote_bytes));
   result["of_floor"] = time_us / floor_us(link, phase.remote_bytes);
   result["wire_bw_gb_s"] = or_null(rate_gb_s(phase.remote_bytes, time_us));
   result["of_link"] = or_null(of_link(link, phase.remote_bytes, time_us));
   result["steps"] = statistics_json(phase.raw_us);
   result["raw_us"] = rounded_samples(phase.raw_us);
   return result;
-}
-
-std::string text_of(const char* format, double value) {
-  std::array<char, 64> text{};
-  (void)std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
-
-std::string text_or_null(const char* format, const std::optional<double>& value) {
-  return value ? text_of(format, *value) : "null";
 }
 
 }  // namespace
@@ -102,11 +88,12 @@ json to_json(const link_yardstick& link) {
   result["record"] = "bench_link";
   result["push_one_way_gb_s"] = link.push_one_way_gb_s;
   result["push_both_ways_gb_s"] = link.push_both_ways_gb_s;
+  result["pull_one_way_gb_s"] = link.pull_one_way_gb_s;
   result["pull_both_ways_gb_s"] = link.pull_both_ways_gb_s;
-  result["flag_latency_relaxed_us"] = rounded(link.flag_latency_us);
-  result["flag_latency_ordered_us"] = rounded(link.ordered_flag_latency_us);
-  result["empty_node_us"] = rounded(link.empty_node_us);
-  result["stamp_node_us"] = rounded(link.stamp_node_us);
+  result["flag_latency_relaxed_us"] = rounded_us(link.flag_latency_us);
+  result["flag_latency_ordered_us"] = rounded_us(link.ordered_flag_latency_us);
+  result["empty_node_us"] = rounded_us(link.empty_node_us);
+  result["stamp_node_us"] = rounded_us(link.stamp_node_us);
   result["timer_tick_ns"] = link.timer_tick_ns;
   return result;
 }
@@ -120,8 +107,8 @@ json to_json(const bench_point& point, const link_yardstick& link) {
   result["checked"] = point.checked_what;
   json trip;
   trip["method"] = "median over launches of graph time / steps, max over ranks, warm fixed buffers, zero-copy combine";
-  trip["time_us"] = rounded(figures.round_trip_us);
-  trip["floor_us"] = rounded(figures.round_trip_floor_us);
+  trip["time_us"] = rounded_us(figures.round_trip_us);
+  trip["floor_us"] = rounded_us(figures.round_trip_floor_us);
   trip["of_floor"] = figures.round_trip_of_floor;
   trip["wire_bw_gb_s"] = or_null(figures.wire_bw_gb_s);
   trip["of_link"] = or_null(figures.of_link);

@@ -38,8 +38,8 @@ rank_graphs record_steps(bench_group& group, const bench_options& options, std::
     one.make_current();
     graphs.push_back(record_graph(one.stream.get(), [&] {
       for (int step = 0; step < options.steps; ++step) {
-        group.dispatch(one, tokens);
-        group.combine(one, tokens);
+        group.dispatch(one, tokens, group.fixed_buffers(one));
+        group.combine(one, tokens, group.fixed_buffers(one));
       }
     }));
   }
@@ -55,9 +55,9 @@ rank_graphs record_stamped_steps(bench_group& group, const bench_options& option
       std::size_t stamp = 0;
       launch_stamp(one.stamp(stamp++), one.stream.get());
       for (int step = 0; step < options.steps; ++step) {
-        group.dispatch(one, tokens);
+        group.dispatch(one, tokens, group.fixed_buffers(one));
         launch_stamp(one.stamp(stamp++), one.stream.get());
-        group.combine(one, tokens);
+        group.combine(one, tokens, group.fixed_buffers(one));
         launch_stamp(one.stamp(stamp++), one.stream.get());
       }
     }));
@@ -66,7 +66,7 @@ rank_graphs record_stamped_steps(bench_group& group, const bench_options& option
 }
 
 std::vector<double> launch_together(bench_group& group, const rank_graphs& graphs) {
-  return group.time_together([&](bench_rank& one) {
+  return group.time_together([&](timed_rank& one) {
     check_cuda(cudaGraphLaunch(graphs[static_cast<std::size_t>(one.rank)].get(), one.stream.get()), "launching steps");
   });
 }
@@ -91,10 +91,7 @@ void time_phases(bench_group& group, const bench_options& options, const link_ya
     std::vector<std::vector<double>> dispatch_us;
     std::vector<std::vector<double>> combine_us;
     for (auto& one : group.ranks()) {
-      one.make_current();
-      std::vector<std::uint64_t> stamps(2 * steps + 1);
-      check_cuda(cudaMemcpy(stamps.data(), one.stamps.get(), stamps.size() * sizeof stamps[0], cudaMemcpyDeviceToHost),
-                 "reading times");
+      const auto stamps = one.read_stamps(2 * steps + 1);
       const auto between = [&](std::size_t first) {
         return static_cast<double>(stamps[first + 1] - stamps[first]) / 1000.0 - link.stamp_node_us;
       };

@@ -16,6 +16,7 @@ namespace switchyard::harness {
 struct link_yardstick {
   double push_one_way_gb_s = 0;
   double push_both_ways_gb_s = 0;  ///< each way, while the other way is as busy
+  double pull_one_way_gb_s = 0;
   double pull_both_ways_gb_s = 0;
   double flag_latency_us = 0;          ///< one way, relaxed
   double ordered_flag_latency_us = 0;  ///< one way, release and acquire

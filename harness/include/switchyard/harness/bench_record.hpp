@@ -9,10 +9,12 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "switchyard/harness/bench_run.hpp"
+#include "switchyard/harness/bench_yardstick.hpp"
 #include "switchyard/harness/environment.hpp"
 
 namespace switchyard::harness {
@@ -39,7 +41,19 @@ nlohmann::ordered_json bench_header_json(const environment& where, const std::ve
 nlohmann::ordered_json to_json(const link_yardstick& link);
 nlohmann::ordered_json to_json(const bench_point& point, const link_yardstick& link);
 
+/// Lines of the yardsticks; the readers give nothing for any other line, nor for one that is not whole.
+nlohmann::ordered_json to_json(const nccl_library& library);
+nlohmann::ordered_json to_json(const nccl_measurement& one);
+std::optional<nccl_library> nccl_library_from(const nlohmann::json& record);
+std::optional<nccl_measurement> nccl_measurement_from(const nlohmann::json& record);
+/// The fastest that passed, at one point.
+nlohmann::ordered_json nccl_best_json(const std::vector<nccl_measurement>& measured, std::int64_t tokens);
+
 /// A Markdown table, one row per point; names carry units.
 std::string bench_table(const std::vector<bench_point>& points, const link_yardstick& link);
+
+/// The same for the yardsticks: the fastest variants, or why there are none.
+std::string nccl_table(const std::vector<bench_point>& points, const link_yardstick& link, const nccl_library& library,
+                       const std::vector<nccl_measurement>& measured);
 
 }  // namespace switchyard::harness
