@@ -30,6 +30,9 @@ struct bench_arguments {
   std::string launches = "30";
   std::string steps = "40";
   std::string seed = "1";
+  std::string routing = "uniform";
+  std::string host_jitter = "0";
+  std::vector<std::string> rates;
   std::string out;
   std::string nccl;  ///< file of the library
   bool without_nccl = false;
@@ -45,10 +48,31 @@ std::int64_t count_within(const std::string& option, const std::string& text, st
   return static_cast<std::int64_t>(value);
 }
 
+harness::routing_law routing_of(const std::string& word) {
+  // The laws that need nothing else said.
+  for (const auto law : {harness::routing_law::uniform, harness::routing_law::balanced, harness::routing_law::local,
+                         harness::routing_law::remote}) {
+    if (to_string(law) == word) return law;
+  }
+  throw harness::input_error("--routing: " + word + ": must be one of uniform, balanced, local, remote");
+}
+
+harness::extra_rates read_rates(const bench_arguments& arguments) {
+  harness::extra_rates rates;
+  for (const auto& word : arguments.rates) {
+    if (word != "logical" && word != "selection") {
+      throw harness::input_error("--rates: " + word + ": must be one of logical, selection");
+    }
+    (word == "logical" ? rates.logical : rates.selection) = true;
+  }
+  return rates;
+}
+
 harness::bench_options read_options(const bench_arguments& arguments) {
   constexpr std::int64_t most_tokens = 65536;  // some 4 GB of buffers per rank at hidden 7168
   constexpr std::int64_t most_launches = 10000;
   constexpr std::int64_t most_steps = 1000;  // so many nodes does a graph get, four times over
+  constexpr std::int64_t most_jitter_us = 100'000;
   harness::bench_options options;
   std::set<std::int64_t> tokens;
   for (const auto& one : arguments.tokens) tokens.insert(count_within("--tokens", one, 1, most_tokens));
@@ -57,6 +81,8 @@ harness::bench_options read_options(const bench_arguments& arguments) {
   options.launches = static_cast<int>(count_within("--launches", arguments.launches, 1, most_launches));
   options.steps = static_cast<int>(count_within("--steps", arguments.steps, 1, most_steps));
   options.seed = parse_count("--seed", arguments.seed);
+  options.routing = routing_of(arguments.routing);
+  options.host_jitter_us = static_cast<int>(count_within("--host-jitter-us", arguments.host_jitter, 0, most_jitter_us));
   const auto catalog = open_catalog(arguments.common);
   const auto found = catalog.profiles().find(arguments.profile);
   if (found == catalog.profiles().end()) {
@@ -81,16 +107,18 @@ harness::bench_options read_options(const bench_arguments& arguments) {
 /// Lines go out as they come, so that what was measured before a failure is kept.
 class bench_output final : public harness::bench_observer, public harness::nccl_observer {
  public:
-  bench_output(const harness::bench_options& options, const std::string& path) : options_(options), path_(path) {
+  bench_output(const harness::bench_options& options, const harness::extra_rates& rates, const std::string& path)
+      : options_(options), rates_(rates), path_(path) {
     if (path.empty()) return;
     file_.open(path, std::ios::out | std::ios::trunc);
     check_file();
   }
 
   void note(const std::string& line) override { std::cerr << line << std::endl; }
-  void devices(const std::vector<std::string>& lines) override {
-    for (const auto& line : lines) note(line);
-    write(harness::bench_header_json(harness::read_environment(), lines, options_,
+  void machine(const harness::bench_machine& where) override {
+    for (const auto& gpu : where.gpus) note(gpu.description);
+    if (!where.nvml_why_not.empty()) note("states of the GPUs are not read: " + where.nvml_why_not);
+    write(harness::bench_header_json(harness::read_environment(), where, options_,
                                      harness::utc_text(std::chrono::system_clock::now())));
   }
   void link(const harness::link_yardstick& measured) override {
@@ -100,7 +128,7 @@ class bench_output final : public harness::bench_observer, public harness::nccl_
   }
   void point(const harness::bench_point& measured) override {
     points_.push_back(measured);
-    write(harness::to_json(measured, link_));
+    write(harness::to_json(measured, link_, rates_));
     const auto figures = harness::figures_of(measured, link_);
     note("  " + std::to_string(figures.round_trip_us) + " us a round trip, " +
          std::to_string(figures.round_trip_of_floor) + " of the floor");
@@ -117,7 +145,7 @@ class bench_output final : public harness::bench_observer, public harness::nccl_
   /// Which yardstick was the fastest, and all of it as a table.
   void conclude() {
     for (const auto& point : points_) write(harness::nccl_best_json(nccl_, point.tokens));
-    std::cout << harness::bench_table(points_, link_);
+    std::cout << harness::bench_table(points_, link_, rates_);
     std::cout << '\n' << harness::nccl_table(points_, link_, library_, nccl_);
   }
 
@@ -132,6 +160,7 @@ class bench_output final : public harness::bench_observer, public harness::nccl_
   }
 
   const harness::bench_options& options_;
+  harness::extra_rates rates_;
   std::string path_;
   std::ofstream file_;
   harness::link_yardstick link_;
@@ -168,6 +197,7 @@ std::vector<std::string> yardstick_command(const bench_arguments& arguments, con
 
 harness::exit_code bench(const bench_arguments& arguments) {
   const auto options = read_options(arguments);
+  (void)read_rates(arguments);  // before anything is measured
   if (const auto usable = harness::bench_support(options.ranks); !usable.available) {
     std::cerr << "switchyard: bench: " << usable.reason << std::endl;
     return harness::exit_code::environment;
@@ -177,7 +207,7 @@ harness::exit_code bench(const bench_arguments& arguments) {
     harness::run_nccl_yardsticks(options, arguments.nccl, output);
     return harness::exit_code::all_passed;
   }
-  bench_output output(options, arguments.out);
+  bench_output output(options, read_rates(arguments), arguments.out);
   try {
     harness::run_bench(options, output);
     // After the library has given everything back: the yardsticks run in processes of their own on the same GPUs.
@@ -212,6 +242,15 @@ command add_bench_command(CLI::App& app) {
   added->add_option("--launches", arguments->launches, "Launches of the graph")->type_name("N")->capture_default_str();
   added->add_option("--steps", arguments->steps, "Steps in the graph")->type_name("N")->capture_default_str();
   added->add_option("--seed", arguments->seed, "Seed of the inputs")->type_name("N")->capture_default_str();
+  added->add_option("--routing", arguments->routing, "Which experts tokens go to: uniform, balanced, local, remote")
+      ->type_name("LAW")
+      ->capture_default_str();
+  added->add_option("--rates", arguments->rates, "More rates: logical, selection; both count bytes that cross no link")
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  added->add_option("--host-jitter-us", arguments->host_jitter, "Make the last rank's host late by up to so much")
+      ->type_name("N")
+      ->capture_default_str();
   added->add_option("--out", arguments->out, "Write JSON lines with all samples to this file")->type_name("FILE");
   added->add_option("--nccl", arguments->nccl, "NCCL's library (default: libnccl.so.2 as the loader finds it)")
       ->type_name("FILE");

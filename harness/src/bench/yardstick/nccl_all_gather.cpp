@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "device_check.hpp"
+#include "../device_check.hpp"
 #include "exact_rows.hpp"
 
 namespace switchyard::harness {

@@ -12,7 +12,10 @@ namespace switchyard::harness {
 std::vector<std::string> nccl_environment() {
   std::vector<std::string> result;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    if (std::string_view(*variable).starts_with("NCCL_")) result.emplace_back(*variable);
+    const std::string_view text(*variable);
+    // These hold names of hosts, which no record does.
+    const bool names_host = text.starts_with("NCCL_COMM_ID=") || text.starts_with("NCCL_HOSTID=");
+    if (text.starts_with("NCCL_") && !names_host) result.emplace_back(text);
   }
   std::ranges::sort(result);
   return result;

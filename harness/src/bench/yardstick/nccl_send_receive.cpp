@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "device_check.hpp"
+#include "../device_check.hpp"
 
 namespace switchyard::harness {
 namespace {

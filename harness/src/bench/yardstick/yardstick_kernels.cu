@@ -117,16 +117,6 @@ __global__ void sum_check_kernel(const __grid_constant__ sum_check_parameters p)
   if (wrong != 0) atomicAdd(p.wrong, wrong);
 }
 
-__global__ void comparison_kernel(const std::uint32_t* a, const std::uint32_t* b, std::uint64_t words,
-                                  unsigned long long* wrong) {
-  unsigned long long count = 0;
-  const auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-  for (auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += stride) {
-    count += a[i] == b[i] ? 0U : 1U;
-  }
-  if (count != 0) atomicAdd(wrong, count);
-}
-
 }  // namespace
 
 void launch_pack(const pack_parameters& parameters, cudaStream_t stream) {
@@ -162,13 +152,6 @@ void launch_sum_check(const sum_check_parameters& parameters, cudaStream_t strea
     sum_check_kernel<__nv_bfloat16><<<blocks, row_threads, 0, stream>>>(parameters);
   }
   check_cuda(cudaGetLastError(), "checking sums");
-}
-
-void launch_comparison(const std::byte* a, const std::byte* b, std::uint64_t bytes, unsigned long long* wrong,
-                       cudaStream_t stream) {
-  comparison_kernel<<<most_blocks, row_threads, 0, stream>>>(
-      reinterpret_cast<const std::uint32_t*>(a), reinterpret_cast<const std::uint32_t*>(b), bytes / 4, wrong);
-  check_cuda(cudaGetLastError(), "comparing rows");
 }
 
 }  // namespace switchyard::harness

@@ -67,8 +67,4 @@ struct sum_check_parameters {
 /// Adds to `wrong` how many elements are not the sum of their owners' exact_element.
 void launch_sum_check(const sum_check_parameters& parameters, cudaStream_t stream);
 
-/// Adds to `wrong` how many 4-byte words differ.
-void launch_comparison(const std::byte* a, const std::byte* b, std::uint64_t bytes, unsigned long long* wrong,
-                       cudaStream_t stream);
-
 }  // namespace switchyard::harness

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "../timed_ranks.hpp"
+#include "timed_ranks.hpp"
 
 namespace switchyard::harness {
 
