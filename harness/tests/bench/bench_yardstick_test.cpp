@@ -5,28 +5,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sample_bench.hpp"
 #include "switchyard/harness/bench_nccl.hpp"
-#include "switchyard/harness/bench_record.hpp"
 
 namespace switchyard::harness {
 namespace {
 
-nccl_measurement measured(nccl_memory memory, int graph_mixing, double dispatch_us, double round_trip_us) {
-  return {16,
-          nccl_scheme::all_gather,
-          {memory, graph_mixing},
-          {},
-          {{dispatch_us, dispatch_us - 1}, {1, dispatch_us}},
-          {{round_trip_us, 2}, {1, round_trip_us}}};
-}
-
-nccl_measurement failed(nccl_memory memory) {
-  return {16, nccl_scheme::all_gather, {memory, 0}, "sums of rank 1 are wrong in 3 places", {}, {}};
-}
-
 TEST(bench_yardstick, the_fastest_that_is_right_is_named_and_the_wrong_ones_too) {
-  const std::vector all{measured(nccl_memory::plain, 1, 8, 20), measured(nccl_memory::registered, 0, 9, 18),
-                        failed(nccl_memory::symmetric_window)};
+  const std::vector all{sample_nccl(nccl_memory::plain, 1, 8, 20), sample_nccl(nccl_memory::registered, 0, 9, 18),
+                        sample_failed_nccl(nccl_memory::symmetric_window)};
   const auto figures = figures_of(all, nccl_scheme::all_gather, 16);
   EXPECT_EQ(figures.dispatch, (nccl_best{{nccl_memory::plain, 1}, 8}));
   EXPECT_EQ(figures.round_trip, (nccl_best{{nccl_memory::registered, 0}, 18}));
@@ -35,20 +22,20 @@ TEST(bench_yardstick, the_fastest_that_is_right_is_named_and_the_wrong_ones_too)
 }
 
 TEST(bench_yardstick, other_points_and_schemes_do_not_count) {
-  const std::vector all{measured(nccl_memory::plain, 1, 8, 20)};
+  const std::vector all{sample_nccl(nccl_memory::plain, 1, 8, 20)};
   EXPECT_FALSE(figures_of(all, nccl_scheme::all_gather, 32).round_trip);
   EXPECT_FALSE(figures_of(all, nccl_scheme::send_receive, 16).round_trip);
 }
 
 TEST(bench_yardstick, nothing_right_is_null_never_zero) {
-  const auto json = nccl_best_json({failed(nccl_memory::plain)}, 16);
+  const auto json = nccl_best_json({sample_failed_nccl(nccl_memory::plain)}, 16);
   EXPECT_TRUE(json["all_gather"]["round_trip"].is_null());
   EXPECT_TRUE(json["send_receive"]["dispatch"].is_null());
   EXPECT_EQ(json["all_gather"]["failed"].size(), 1U);
 }
 
 TEST(bench_yardstick, a_measurement_comes_back_from_its_line) {
-  for (const auto& one : {measured(nccl_memory::registered, 0, 9, 18), failed(nccl_memory::plain)}) {
+  for (const auto& one : {sample_nccl(nccl_memory::registered, 0, 9, 18), sample_failed_nccl(nccl_memory::plain)}) {
     EXPECT_EQ(nccl_measurement_from(nlohmann::json::parse(to_json(one).dump())), one);
   }
   nccl_library library{"2.28.9", {}, {"NCCL_NVLS_ENABLE=0"}};
@@ -83,7 +70,7 @@ std::vector<std::string> shell(const std::string& script) { return {"/bin/sh", "
 std::string line_of(const nccl_library& library) { return "echo '" + to_json(library).dump() + "'; "; }
 
 TEST(bench_yardstick, each_graph_mixing_has_a_process_of_its_own) {
-  auto line = to_json(measured(nccl_memory::plain, 7, 8, 20)).dump();
+  auto line = to_json(sample_nccl(nccl_memory::plain, 7, 8, 20)).dump();
   line.replace(line.find(":7"), 2, ":'$NCCL_GRAPH_MIXING_SUPPORT'");
   kept observer;
   const auto library = collect_nccl_yardsticks(shell(line_of({"2.28.9", {}, {}}) + "echo '" + line + "'"),
@@ -108,7 +95,7 @@ TEST(bench_yardstick, without_nccl_one_process_says_why) {
 
 TEST(bench_yardstick, what_was_said_before_a_failure_is_kept) {
   kept observer;
-  const auto line = to_json(measured(nccl_memory::plain, 1, 8, 20)).dump();
+  const auto line = to_json(sample_nccl(nccl_memory::plain, 1, 8, 20)).dump();
   const auto library = collect_nccl_yardsticks(shell(line_of({"2.28.9", {}, {}}) + "echo '" + line + "'; exit 6"),
                                                std::chrono::seconds(10), observer);
   EXPECT_EQ(observer.measurements.size(), 2U);
