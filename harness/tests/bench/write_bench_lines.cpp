@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sample_bench.hpp"
+#include "switchyard/harness/bench_repeat.hpp"
 #include "switchyard/harness/record_json.hpp"
 
 int main() {
@@ -26,5 +27,7 @@ int main() {
   for (const auto& one : measured) print(yard::to_json(one));
   print(yard::nccl_best_json(measured, 16));
   print(yard::nccl_best_json({}, 16));
+  print(yard::to_json(yard::repeated_point{16, {10}, {4}, {5}}));
+  print(yard::to_json(yard::repeated_point{16, {10, 11, 12, 13}, {4, 4, 4, 4}, {5, 5, 5, 6}}));
   return 0;
 }

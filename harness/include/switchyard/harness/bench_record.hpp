@@ -7,6 +7,7 @@
 //   {"record":"bench_nccl_library", ...}    which NCCL was measured, or why none was
 //   {"record":"bench_nccl", ...}            one per point, scheme and variant, with its samples
 //   {"record":"bench_nccl_best", ...}       one per point: the fastest variants whose result is right
+//   {"record":"bench_repeat", ...}          of a repeated bench, and nothing else then: one per point
 //
 // Every number's key ends in its unit. Raw samples stand beside what was made of them. What was not measured is null.
 #pragma once

@@ -2,7 +2,7 @@
 // A process per value of NCCL_GRAPH_MIXING_SUPPORT, its output read line by line.
 #include <nlohmann/json.hpp>
 
-#include "child_lines.hpp"
+#include "../child_lines.hpp"
 #include "nccl_environment.hpp"
 #include "switchyard/harness/bench_nccl.hpp"
 #include "switchyard/harness/bench_record.hpp"

@@ -36,10 +36,11 @@ class descriptor {
 
 std::vector<std::string> environment_with(const std::string& variable) {
   const auto name = variable.substr(0, variable.find('=') + 1);
-  std::vector<std::string> result{variable};
+  std::vector<std::string> result;
+  if (!variable.empty()) result.push_back(variable);
   for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
     const std::string text(*one);
-    if (!text.starts_with(name)) result.push_back(text);
+    if (variable.empty() || !text.starts_with(name)) result.push_back(text);
   }
   return result;
 }
