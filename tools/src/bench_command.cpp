@@ -30,9 +30,9 @@ harness::exit_code repeat_bench(const bench_arguments& arguments, const harness:
 }
 
 harness::exit_code bench(const bench_arguments& arguments) {
-  const auto options = read_bench_options(arguments);
   const auto rates = read_rates(arguments);
   const int repeats = read_repeats(arguments);
+  const auto options = read_bench_options(arguments);
   if (const auto usable = harness::bench_support(options.ranks); !usable.available) {
     std::cerr << "switchyard: bench: " << usable.reason << std::endl;
     return harness::exit_code::environment;

@@ -91,6 +91,28 @@ nccl_measurement measure(nccl_group& group, nccl_step& step, nccl_measurement la
   return labels;
 }
 
+struct yardstick_context {
+  const bench_options& options;
+  const bench_inputs& inputs;
+  nccl_observer& observer;
+};
+
+/// Every point of one variant. No `group`: `labels` say why.
+void measure_variant(const yardstick_context& with, nccl_group* group, nccl_measurement labels) {
+  std::unique_ptr<nccl_step> step;
+  try {
+    if (group != nullptr) {
+      step = make_nccl_step(labels.scheme, *group, with.options, with.inputs, labels.variant.memory);
+    }
+  } catch (const nccl_error& failure) {
+    labels.failure = failure.what();
+  }
+  for (const auto tokens : with.options.tokens) {
+    labels.tokens = tokens;
+    with.observer.measured(step == nullptr ? labels : measure(*group, *step, labels, with.options));
+  }
+}
+
 }  // namespace
 
 void run_nccl_yardsticks(const bench_options& options, const std::string& library_file, nccl_observer& observer) {
@@ -106,23 +128,18 @@ void run_nccl_yardsticks(const bench_options& options, const std::string& librar
   library.version = api->version;
   observer.library(library);
   const bench_inputs inputs(options);
-  nccl_group group(*api, options.ranks);
-  const int graph_mixing = graph_mixing_of_process();
+  std::unique_ptr<nccl_group> group;
+  std::string why_not;
+  try {
+    group = std::make_unique<nccl_group>(*api, options.ranks);
+  } catch (const nccl_error& failure) {
+    why_not = failure.what();
+  }
   for (const auto memory : all_memories) {
     for (const auto scheme : all_schemes) {
-      const nccl_variant variant{memory, graph_mixing};
+      const nccl_variant variant{memory, graph_mixing_of_process()};
       observer.note("NCCL " + library.version + ": " + std::string(to_string(scheme)) + ", " + to_string(variant));
-      std::unique_ptr<nccl_step> step;
-      std::string why_not;
-      try {
-        step = make_nccl_step(scheme, group, options, inputs, memory);
-      } catch (const nccl_error& failure) {
-        why_not = failure.what();
-      }
-      for (const auto tokens : options.tokens) {
-        nccl_measurement labels{tokens, scheme, variant, why_not, {}, {}};
-        observer.measured(step == nullptr ? labels : measure(group, *step, labels, options));
-      }
+      measure_variant({options, inputs, observer}, group.get(), {0, scheme, variant, why_not, {}, {}});
     }
   }
 }
