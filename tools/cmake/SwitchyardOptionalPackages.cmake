@@ -13,5 +13,5 @@ function(_switchyard_report name found detail use)
   endif()
 endfunction()
 _switchyard_report("NCCL" "${SWITCHYARD_NCCL_INCLUDE_DIR}" "${SWITCHYARD_NCCL_INCLUDE_DIR}"
-  "switchyard bench measures it, loaded at run time")
+  "switchyard bench measures it where the CUDA fabric is on, loaded at run time")
 _switchyard_report("MPI" "${MPI_C_FOUND}" "${MPI_C_VERSION}" "nothing is built on it yet")

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bench on real GPUs: what it counts and what it must not see.
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cstdlib>
 
+#include "needs_two_gpus.hpp"
 #include "switchyard/harness/bench_record.hpp"
 
 namespace switchyard::harness {
@@ -22,27 +20,7 @@ class kept_points final : public bench_observer {
   std::vector<bench_point> points_;
 };
 
-bench_options small_bench(std::vector<std::int64_t> tokens) {
-  bench_options options;
-  options.profile = "deepseek_v3";
-  options.params.num_experts = 256;
-  options.params.top_k = 8;
-  options.params.hidden_size = 7168;
-  options.params.max_tokens_per_rank = tokens.back();
-  options.tokens = std::move(tokens);
-  options.launches = 10;
-  return options;
-}
-
-class bench_on_two_gpus : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const auto usable = bench_support(2);
-    const char* required = std::getenv("SWITCHYARD_REQUIRE_GPUS");
-    if (!usable.available && required != nullptr && std::atoi(required) >= 2) FAIL() << usable.reason;
-    if (!usable.available) GTEST_SKIP() << usable.reason;
-  }
-};
+using bench_on_two_gpus = needs_two_gpus;
 
 kept_points run_with(bench_options options) {
   kept_points kept;
