@@ -156,7 +156,7 @@ planted plant_bad_padding(const case_spec& spec, const known_step&) {
   const auto row = *spec.runtime_max_tokens - 1;  // T is larger than n: the last row of a source holds no token
   planted error;
   error.after_dispatch = [row](const protocol::dispatch_params& params) {
-    params.ws.local<std::int32_t>(params.ws.layout.offset_of(region::topk_ids))[row * params.top_k + 1] = 3;
+    params.ws.local<std::int32_t>(params.ws.layout.offset_of(region::topk_ids))[row * params.routing.top_k + 1] = 3;
   };
   error.first = {.verdict = verdict::bad_padding,
                  .step = wrong_step,

@@ -70,10 +70,11 @@ class host_block {
     visit_owners(first, last, routing, early,
                  [&](std::uint64_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
   }
+  /// The short one first: peers wait for headers before they look for rows.
   template <class One, class Other>
   static void side_by_side(One one, Other other) {
-    one();
     other();
+    one();
   }
 
   static void put(std::byte* out, const std::byte* in, std::uint64_t bytes);
