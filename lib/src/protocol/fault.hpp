@@ -132,17 +132,24 @@ SWITCHYARD_DEVICE_APART void raise(Block& block, const workspace_handle& ws, con
   block.sync();
 }
 
+/// For words that a living rank has sent or is about to: not for long, and past a notice of the same fault. [team]
+template <block Block>
+SWITCHYARD_DEVICE wait_bounds patient_bounds(Block& block, const phase_frame& frame) {
+  constexpr std::uint64_t grace_ns = 1'000'000'000;
+  auto bounds = bounds_for(frame, awaited::header);
+  bounds.notice = nullptr;  // both values are worth a moment
+  const auto patience = block.broadcast(block.now_ns()) + grace_ns;
+  if (patience < bounds.deadline_ns) bounds.deadline_ns = patience;
+  return bounds;
+}
+
 /// Compares the words of `source`'s header, whose digest differs, one by one. False when they did not all come: its
 /// sender stores them together, so they are due at once, and one that died between is not waited for long. [team]
 template <block Block>
 SWITCHYARD_DEVICE_APART bool spell_out_mismatch(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                                 std::int32_t source, fault_record& fault) {
-  constexpr std::uint64_t grace_ns = 1'000'000'000;
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
-  auto bounds = bounds_for(frame, awaited::header);
-  bounds.notice = nullptr;  // a notice of the same fault may well be here already; both values are worth a moment
-  const auto patience = block.broadcast(block.now_ns()) + grace_ns;
-  if (patience < bounds.deadline_ns) bounds.deadline_ns = patience;
+  const auto bounds = patient_bounds(block, frame);
   const auto compared = must_match_words();
   const auto came = block.wait_all(
       compared.size(),
@@ -168,12 +175,18 @@ SWITCHYARD_DEVICE_APART bool spell_out_mismatch(Block& block, const workspace_ha
   return true;
 }
 
-/// Leaves because of a notice. A mismatch that this rank can see for itself is worth more than hearsay.
+/// Leaves because of a notice. A mismatch that this rank can see for itself is worth more than hearsay: the rank that
+/// saw it first sends its own header too, if perhaps by a slower block than the one that told of the fault.
 template <block Block>
 SWITCHYARD_DEVICE_APART void raise_from_notice(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   const auto told = decode(layout::data_of(block.broadcast(block.poll(frame.bounds.notice))));
   fault_record fault;
-  if (told.code == fault_code::step_mismatch) {
+  if (told.code == fault_code::step_mismatch && told.where == frame.which) {
+    const auto is_here = [&](std::uint64_t) {
+      const auto* digest = ws.header(ws.rank, frame.which, frame.parity, told.origin);
+      return layout::tag_of(block.poll(digest)) == frame.epoch;
+    };
+    (void)block.wait_all(1, is_here, patient_bounds(block, frame), [] { return false; });
     SWITCHYARD_ROLLED
     for (std::int32_t source = 0; source < ws.ep_size && fault.code == fault_code::none; ++source) {
       const auto word = block.broadcast(block.poll(ws.header(ws.rank, frame.which, frame.parity, source)));
