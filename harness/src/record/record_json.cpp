@@ -134,6 +134,7 @@ json spec_json(const case_spec& spec) {
   out["values"] = to_string(spec.values);
   out["experts"] = to_string(spec.experts);
   out["variation"] = to_string(spec.variation);
+  out["launch"] = to_string(spec.launch);
   out["steps"] = spec.steps;
   out["blocks"] = spec.blocks;
   out["workers"] = spec.workers;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,35 @@ namespace switchyard::harness {
 inline constexpr std::size_t output_buffer = all_payloads.size();
 inline constexpr std::size_t expert_output_buffer = output_buffer + 1;
 inline constexpr std::size_t num_rank_buffers = expert_output_buffer + 1;
+
+/// What stands between the phases of a step that is replayed.
+struct between_phases {
+  dispatch_result views;              ///< where dispatch leaves its rows
+  std::byte* expert_rows = nullptr;   ///< where combine expects its own: [ep_size * T, combine_hidden_size]
+  std::int64_t combine_hidden_size = 0;
+};
+
+/// A device on which a step runs from its inputs to its sums without the CPU, so that it can be captured and replayed.
+/// For the rank's thread.
+class replaying_device {
+ public:
+  virtual ~replaying_device() = default;
+
+  /// Captures what `launches` enqueues on the rank's stream. Takes memory and may wait for the device, so that it is to
+  /// be called before any peer waits; replay() does neither.
+  virtual std::size_t capture(const std::function<void()>& launches) = 0;
+  /// Enqueues, in this order: a copy of the views as they are, the simulated experts on them, poison over the views,
+  /// and a pause. A row that holds no token gets the poison of expert rows.
+  virtual void enqueue(const between_phases& between) = 0;
+  /// For what replay() launches from now on: the poison of the views, and how long the pause is.
+  virtual void set_step(std::byte poison, std::chrono::nanoseconds pause) = 0;
+  virtual void replay(std::size_t graph) = 0;
+  /// The copy of `views` that the last replay made, where the device has it.
+  [[nodiscard]] virtual dispatch_result kept(const dispatch_result& views) const = 0;
+};
+
+/// Device memory that replaying a case takes beside the twins of a rank's buffers; 0 where nothing is replayed.
+std::size_t replay_bytes(const case_spec& spec);
 
 /// One rank's. All but the constructor is called by the rank's thread and, on the CPU, by tasks of its stream. Copies
 /// have ended when the call returns, and wait for nothing but this rank's own stream.
@@ -54,6 +84,9 @@ class rank_device {
   virtual void fill(std::byte* place, int value, std::size_t bytes) = 0;
   /// What dispatch left behind as the CPU can read it; until the next call.
   [[nodiscard]] virtual dispatch_result readable(const dispatch_result& views) = 0;
+
+  /// Null where steps cannot be replayed; else at least what machine::replays() has promised.
+  [[nodiscard]] virtual replaying_device* replaying() { return nullptr; }
 };
 
 /// The CPU. Throws what host_stream throws.

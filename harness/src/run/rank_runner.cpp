@@ -90,6 +90,7 @@ void rank_runner::construct() {
   exchange_ = std::make_unique<one_sided_all_to_all>(boot, spec_.params, state_.config);
   workspace_ = exchange_->workspace_data();
   device_->upload(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
+  if (spec_.launch != launch_mode::eager) capture_steps();
   const std::lock_guard lock(state_.mutex);
   state_.live[static_cast<std::size_t>(rank_)] = exchange_.get();
 }
@@ -103,7 +104,7 @@ workspace_guards rank_runner::fill_guards() {
 
 void rank_runner::run_steps() {
   for (int step = 0; step < spec_.steps; ++step) {
-    if (!enqueue_step(step)) return;
+    if (!run_step(step)) return;
   }
 }
 

@@ -26,11 +26,6 @@ constexpr std::array<payload dispatch_inputs::*, all_payloads.size()> input_payl
     &dispatch_inputs::hidden_states, &dispatch_inputs::topk_ids, &dispatch_inputs::topk_weights,
     &dispatch_inputs::hidden_states_scale, &dispatch_inputs::extra};
 
-// A phase that this rank itself aborted may have ended well before; the contract of faults does not speak of it.
-bool phase_itself_faulted(const fault_record& record) {
-  return record.code != fault_code::aborted || record.from_notice != 0;
-}
-
 }  // namespace
 
 dispatch_inputs rank_runner::arguments(const step_inputs& inputs) {

@@ -124,6 +124,9 @@ case_result run_watched_case(const case_spec& spec, arena& memory, const run_opt
     throw out_of_memory("case " + spec.id + " needs " + std::to_string(needed) + " bytes, the arena has " +
                         std::to_string(memory.capacity()));
   }
+  if (spec.launch != launch_mode::eager && !(options.machine && options.machine->replays())) {
+    return skipped("launch " + std::string(to_string(spec.launch)) + ": only the cuda fabric has graphs");
+  }
   if (options.machine) {
     if (auto reason = options.machine->reason_to_skip(spec)) return skipped(std::move(*reason));
   }

@@ -31,6 +31,9 @@ class machine {
   /// Why `spec` cannot be run here though a larger machine could; its status is then `skipped`. Nothing: it can.
   [[nodiscard]] virtual std::optional<std::string> reason_to_skip(const case_spec& spec) const = 0;
 
+  /// Whether cases can run whose launch is not eager.
+  [[nodiscard]] virtual bool replays() const { return false; }
+
   /// Throws out_of_memory naming the case, the device, the bytes needed and the bytes that there are. Takes nothing.
   virtual void require_memory(const case_spec& spec) const = 0;
 

@@ -7,6 +7,7 @@
 
 #include "../rank_device.hpp"
 #include "gpu_lane.hpp"
+#include "gpu_replay.hpp"
 #include "switchyard/harness/machine.hpp"
 #include "switchyard/one_sided_all_to_all.hpp"
 #include "switchyard/spec/errors.hpp"
@@ -19,8 +20,10 @@ constexpr std::size_t kept_free_bytes = std::size_t{1} << 30;
 
 class gpu_device final : public separate_device {
  public:
-  gpu_device(const case_spec& spec, std::shared_ptr<gpu_lane> lane, std::pmr::memory_resource& memory)
-      : separate_device(spec, lane->block(), memory), lane_(std::move(lane)) {}
+  gpu_device(const case_spec& spec, int rank, std::shared_ptr<gpu_lane> lane, std::pmr::memory_resource& memory)
+      : separate_device(spec, lane->block(), memory), lane_(std::move(lane)) {
+    if (spec.launch != launch_mode::eager) replay_.emplace(spec, rank, *lane_, lane_->block() + block_bytes(spec));
+  }
 
   void bind_thread() override { check_cuda(cudaSetDevice(lane_->device()), "making a rank's device current"); }
   void describe(bootstrap& boot) const override {
@@ -34,9 +37,11 @@ class gpu_device final : public separate_device {
   }
   void read(std::byte* into, const std::byte* place, std::size_t bytes) override { lane_->read(into, place, bytes); }
   void fill(std::byte* place, int value, std::size_t bytes) override { lane_->fill(place, value, bytes); }
+  replaying_device* replaying() override { return replay_ ? &*replay_ : nullptr; }
 
  private:
   std::shared_ptr<gpu_lane> lane_;
+  std::optional<gpu_replay> replay_;
 };
 
 class gpu_machine final : public machine {
@@ -50,6 +55,8 @@ class gpu_machine final : public machine {
            std::to_string(ranks) + " on one; at most " + std::to_string(most_ranks_on_gpu) +
            " can wait for one another there";
   }
+
+  [[nodiscard]] bool replays() const override { return true; }
 
   void require_memory(const case_spec& spec) const override {
     for (int device = 0; device < num_gpus_; ++device) {
@@ -71,8 +78,8 @@ class gpu_machine final : public machine {
     for (int rank = 0; rank < spec.ep_size; ++rank) {
       const auto index = static_cast<std::size_t>(rank);
       if (index == lanes_.size()) lanes_.push_back(std::make_shared<gpu_lane>(rank % num_gpus_));
-      lanes_[index]->reserve(separate_device::block_bytes(spec));
-      devices.push_back(std::make_unique<gpu_device>(spec, lanes_[index], memory));
+      lanes_[index]->reserve(separate_device::block_bytes(spec) + replay_bytes(spec));
+      devices.push_back(std::make_unique<gpu_device>(spec, rank, lanes_[index], memory));
     }
     return devices;
   }

@@ -16,8 +16,9 @@ constexpr int wrong_rank = 1;
 class planted_on_gpu : public gpu_cases<1> {
  protected:
   /// The first finding of a case in which rank 1 stores the byte.
-  finding first_finding(const planted_store& planted) {
-    const auto spec = small_case(2);
+  finding first_finding(const planted_store& planted, launch_mode launch = launch_mode::eager) {
+    auto spec = small_case(2);
+    spec.launch = launch;
     run_options options;
     options.machine = machine_;
     options.make_fabric = [&](int rank) -> std::shared_ptr<fabric> {
@@ -81,6 +82,61 @@ TEST_F(planted_on_gpu, the_fence_before_an_input) {
   }});
   EXPECT_EQ(found.verdict, verdict::overrun);
   EXPECT_EQ(found.buffer, "topk_ids input");
+}
+
+// A graph replays the store with everything else: the first step has it, and the ranks' graphs are the first two that
+// are captured (expert rows in the workspace, and elsewhere).
+TEST_F(planted_on_gpu, a_wrong_byte_of_a_row_received_in_a_replay) {
+  for (const auto launch : {launch_mode::graph, launch_mode::two_graphs, launch_mode::mixed}) {
+    const auto found = first_finding({.after_dispatch =
+                                          [](const auto& params, std::byte* workspace) {
+                                            return workspace + params.ws.layout.offset_of(region::hidden_states) + 5;
+                                          },
+                                      .step = 0},
+                                     launch);
+    EXPECT_EQ(found.buffer, "hidden_states") << to_string(launch);
+    EXPECT_EQ(found.step, 0);
+    EXPECT_EQ(found.row, 0);
+    EXPECT_EQ(found.byte, 5);
+  }
+}
+
+TEST_F(planted_on_gpu, a_wrong_count_and_a_wrong_sum_in_a_replay) {
+  const auto count = first_finding({.after_dispatch =
+                                        [](const auto& params, std::byte* workspace) {
+                                          return workspace + params.ws.layout.offset_of(region::recv_counts);
+                                        },
+                                    .step = 1},
+                                   launch_mode::graph);
+  EXPECT_EQ(count.verdict, verdict::wrong_count);
+  EXPECT_EQ(count.step, 1);
+  const auto sum = first_finding(
+      {.after_combine = [](const auto& params, std::byte*) { return params.output + 3; }, .step = 1},
+      launch_mode::two_graphs);
+  EXPECT_EQ(sum.verdict, verdict::wrong_sum);
+  EXPECT_EQ(sum.step, 1);
+  EXPECT_EQ(sum.row, 0);
+}
+
+TEST_F(planted_on_gpu, a_fence_and_a_guard_in_a_replay) {
+  const auto fence = first_finding({.after_combine =
+                                        [](const auto& params, std::byte*) {
+                                          return params.output + params.num_tokens * params.elements * 2;
+                                        },
+                                    .step = 0},
+                                   launch_mode::graph);
+  EXPECT_EQ(fence.verdict, verdict::overrun);
+  EXPECT_EQ(fence.buffer, "output");
+  const auto guard = first_finding({.after_combine =
+                                        [](const auto& params, std::byte* workspace) {
+                                          const auto& layout = params.ws.layout;
+                                          return workspace + layout.offset_of(region::topk_weights) +
+                                                 layout.size_of(region::topk_weights) + 3;
+                                        },
+                                    .step = 0},
+                                   launch_mode::graph);
+  EXPECT_EQ(guard.verdict, verdict::overrun);
+  EXPECT_EQ(guard.buffer, "topk_weights");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shipped cases with all ranks on one GPU.
 #include "gpu_cases.hpp"
+#include "switchyard/harness/random_cases.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -12,6 +13,23 @@ TEST_F(one_gpu_cases, smoke_of_up_to_eight_ranks) { expect_all("smoke", "smoke/d
 TEST_F(one_gpu_cases, absent_ranks_are_named) { expect_all("faults_host", "", case_status::pass); }
 
 TEST_F(one_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
+
+TEST_F(one_gpu_cases, replayed_steps) { expect_all("graphs", "*/replayed@*", case_status::pass); }
+
+TEST_F(one_gpu_cases, replays_without_a_rank) { expect_all("graphs", "*/absent_rank@*", case_status::pass); }
+
+// Drawn cases have every field but launch.
+TEST_F(one_gpu_cases, drawn_cases_replay_as_well) {
+  random_limits limits;
+  limits.max_ranks = 4;
+  limits.faults_per_mille = 100;
+  for (std::uint64_t number = 0; number < 60; ++number) {
+    auto settings = draw_settings(21, number, limits);
+    const auto mode = all_launch_modes.at(1 + number % (all_launch_modes.size() - 1));
+    settings.insert_or_assign("launch", field_setting{std::string(to_string(mode)), {"test", ""}});
+    expect(random_case_of(settings), case_status::pass);
+  }
+}
 
 TEST_F(one_gpu_cases, more_ranks_than_fit_are_skipped) { expect_all("scale", "*ranks=64*", case_status::skipped); }
 
