@@ -21,8 +21,6 @@ kept_views::kept_views(const case_spec& spec) {
   words = place(sizeof(replay_words));
 }
 
-std::size_t replay_bytes(const case_spec& spec) {
-  return spec.launch == launch_mode::eager ? 0 : kept_views(spec).end;
-}
+std::size_t replay_bytes(const case_spec& spec) { return spec.launch == launch_mode::eager ? 0 : kept_views(spec).end; }
 
 }  // namespace switchyard::harness

@@ -28,8 +28,8 @@ inline constexpr std::size_t num_rank_buffers = expert_output_buffer + 1;
 
 /// What stands between the phases of a step that is replayed.
 struct between_phases {
-  dispatch_result views;              ///< where dispatch leaves its rows
-  std::byte* expert_rows = nullptr;   ///< where combine expects its own: [ep_size * T, combine_hidden_size]
+  dispatch_result views;             ///< where dispatch leaves its rows
+  std::byte* expert_rows = nullptr;  ///< where combine expects its own: [ep_size * T, combine_hidden_size]
   std::int64_t combine_hidden_size = 0;
 };
 

@@ -61,9 +61,7 @@ rank_runner::captured_step rank_runner::capture(const replay_shape& shape) {
 
   captured_step made;
   between_phases between;
-  const auto dispatch = [&] {
-    made.views = exchange_->dispatch(given, {shape.tokens_per_rank}, device_->stream());
-  };
+  const auto dispatch = [&] { made.views = exchange_->dispatch(given, {shape.tokens_per_rank}, device_->stream()); };
   const auto rest = [&] {
     between.views = made.views;
     between.combine_hidden_size = shape.combine_hidden_size;

@@ -110,21 +110,20 @@ TEST_F(planted_on_gpu, a_wrong_count_and_a_wrong_sum_in_a_replay) {
                                    launch_mode::graph);
   EXPECT_EQ(count.verdict, verdict::wrong_count);
   EXPECT_EQ(count.step, 1);
-  const auto sum = first_finding(
-      {.after_combine = [](const auto& params, std::byte*) { return params.output + 3; }, .step = 1},
-      launch_mode::two_graphs);
+  const auto sum =
+      first_finding({.after_combine = [](const auto& params, std::byte*) { return params.output + 3; }, .step = 1},
+                    launch_mode::two_graphs);
   EXPECT_EQ(sum.verdict, verdict::wrong_sum);
   EXPECT_EQ(sum.step, 1);
   EXPECT_EQ(sum.row, 0);
 }
 
 TEST_F(planted_on_gpu, a_fence_and_a_guard_in_a_replay) {
-  const auto fence = first_finding({.after_combine =
-                                        [](const auto& params, std::byte*) {
-                                          return params.output + params.num_tokens * params.elements * 2;
-                                        },
-                                    .step = 0},
-                                   launch_mode::graph);
+  const auto fence = first_finding(
+      {.after_combine = [](const auto& params,
+                           std::byte*) { return params.output + params.num_tokens * params.elements * 2; },
+       .step = 0},
+      launch_mode::graph);
   EXPECT_EQ(fence.verdict, verdict::overrun);
   EXPECT_EQ(fence.buffer, "output");
   const auto guard = first_finding({.after_combine =

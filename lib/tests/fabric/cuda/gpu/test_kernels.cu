@@ -8,7 +8,8 @@ namespace switchyard::test {
 namespace {
 
 void check_launch(cudaError_t result) {
-  if (result != cudaSuccess) throw std::runtime_error(std::string("a kernel of the tests: ") + cudaGetErrorString(result));
+  if (result != cudaSuccess)
+    throw std::runtime_error(std::string("a kernel of the tests: ") + cudaGetErrorString(result));
 }
 
 __device__ std::uint64_t clock_ns() {
@@ -94,6 +95,21 @@ __global__ void check_pattern_kernel(const std::uint32_t* words, std::size_t cou
 }
 
 }  // namespace
+
+void load_test_kernels(int num_devices) {
+  for (int device = 0; device < num_devices; ++device) {
+    check_launch(cudaSetDevice(device));
+    launch_copy(nullptr, nullptr, 0, start::after_the_launch_before, nullptr);
+    launch_compare(nullptr, nullptr, 1, 0, nullptr, nullptr);
+    launch_scale(nullptr, nullptr, 0, 0, nullptr);
+    launch_pattern(nullptr, 0, 0, nullptr);
+    launch_check_pattern(nullptr, 0, 0, nullptr, nullptr);
+    cudaFuncAttributes attributes{};  // these two would count
+    check_launch(cudaFuncGetAttributes(&attributes, hold_kernel));
+    check_launch(cudaFuncGetAttributes(&attributes, meeting_kernel));
+    check_launch(cudaDeviceSynchronize());
+  }
+}
 
 void launch_holders(int multiprocessors, std::uint32_t* arrived, const std::uint32_t* release, cudaStream_t stream) {
   int device = 0;

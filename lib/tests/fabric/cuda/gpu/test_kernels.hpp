@@ -10,6 +10,10 @@
 
 namespace switchyard::test {
 
+/// Loads and runs all of them on nothing, on devices 0 .. num_devices-1, and waits. A kernel's first launch may wait
+/// for the whole device, so this comes before any rank waits for another.
+void load_test_kernels(int num_devices);
+
 /// Takes `multiprocessors` whole ones, adds 1 to *arrived for each, and leaves when *release is not 0, or after 20 s.
 /// Both words lie in pinned memory of the host.
 void launch_holders(int multiprocessors, std::uint32_t* arrived, const std::uint32_t* release, cudaStream_t stream);
