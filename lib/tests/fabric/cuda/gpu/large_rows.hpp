@@ -37,8 +37,8 @@ inline void expect_exact_rows_beyond_32_bits(int num_devices) {
     const bool sends = rank == sender;
     if (sends) {
       launch_pattern(reinterpret_cast<std::uint32_t*>(rows.data()), sent_bytes / 4, 7, stream);
-      check_cuda(cudaMemsetAsync(ids.data(), 0, ids.size(), stream));
-      check_cuda(cudaMemsetAsync(output.data(), 0xFF, output.size(), stream));
+      launch_fill(ids.data(), std::byte{0}, ids.size(), stream);
+      launch_fill(output.data(), std::byte{0xFF}, output.size(), stream);
     }
     dispatch_inputs in;
     in.num_tokens = sends ? tokens : 0;
@@ -58,7 +58,7 @@ inline void expect_exact_rows_beyond_32_bits(int num_devices) {
       if (sends) {
         launch_check_pattern(reinterpret_cast<const std::uint32_t*>(output.data()), sent_bytes / 4, 7, wrong_sums.get(),
                              stream);
-        check_cuda(cudaMemsetAsync(output.data(), 0xFF, output.size(), stream));
+        launch_fill(output.data(), std::byte{0xFF}, output.size(), stream);
       }
     }
     group.synchronize(rank);

@@ -105,7 +105,7 @@ class all_to_rank_0 {
     launch_scale(reinterpret_cast<std::uint16_t*>(mine.experts.data()),
                  reinterpret_cast<const std::uint16_t*>(views.hidden_states.data), mine.experts.size() / 2,
                  slots_ == 8 ? 0x4100 : 0x4000, stream);
-    check_cuda(cudaMemsetAsync(mine.output.data(), 0xFF, mine.output.size(), stream));
+    launch_fill(mine.output.data(), std::byte{0xFF}, mine.output.size(), stream);
     instance.combine({mine.experts.data(), 7168, dtype::bf16}, {mine.output.data(), shape_.tokens_per_rank}, stream);
     launch_compare(mine.output.data(), mine.sums[parity].data(), shape_.combine_row_bytes(), num_tokens(),
                    mine.wrong.get(), stream);
@@ -147,7 +147,7 @@ inline void expect_no_poison_in_copies(int num_devices, std::int64_t tokens, cud
     const auto stream = group.stream(rank);
     const auto bytes = should_be[index].size();
     for (int step = 0; step < steps; ++step) {
-      check_cuda(cudaMemsetAsync(mine.output().data(), 0xFF, bytes, stream));
+      launch_fill(mine.output().data(), std::byte{0xFF}, bytes, stream);
       mine.dispatch(group.instance(rank), stream);
       mine.combine(group.instance(rank), stream);
       launch_copy(held[2 * index + 1]->data(), mine.output().data(), bytes,

@@ -68,7 +68,13 @@ inline void expect_a_step_beside_holders(int num_devices, std::int64_t tokens, c
   for (int rank = 0; rank < shape.ep_size; ++rank) made.push_back(make_inputs(shape, rank, 4 * rank + 3 * rank));
   const auto should_be = outputs_of_a_step(group, shape, made);
   for (const int free : frees) {
-    const host_words words(2);  // arrived, release
+    const host_words words(static_cast<std::size_t>(num_devices) + 1);  // arrived on each device; release
+    const auto release = static_cast<std::size_t>(num_devices);
+    const auto arrived = [&] {
+      std::uint32_t sum = 0;
+      for (std::size_t device = 0; device < release; ++device) sum += words.load(device);
+      return sum;
+    };
     std::vector<std::unique_ptr<plain_stream>> streams;
     std::uint32_t held = 0;
     for (int device = 0; device < num_devices; ++device) {
@@ -77,16 +83,17 @@ inline void expect_a_step_beside_holders(int num_devices, std::int64_t tokens, c
       check_cuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
       ASSERT_GT(multiprocessors, free);
       streams.push_back(std::make_unique<plain_stream>());
-      launch_holders(multiprocessors - free, words.at(0), words.at(1), streams.back()->get());
+      launch_holders(multiprocessors - free, words.at(static_cast<std::size_t>(device)), words.at(release),
+                     streams.back()->get());
       held += static_cast<std::uint32_t>(multiprocessors - free);
     }
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    while (words.load(0) < held && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    const auto arrived = words.load(0);
+    while (arrived() < held && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    const auto came = arrived();
     const auto outputs = outputs_of_a_step(group, shape, made);
-    words.store(1, 1);
+    words.store(release, 1);
     for (const auto& stream : streams) check_cuda(cudaStreamSynchronize(stream->get()));
-    ASSERT_EQ(arrived, held) << "the holders did not all come, so nothing was shown";
+    ASSERT_EQ(came, held) << "the holders did not all come, so nothing was shown";
     for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
       EXPECT_EQ(difference(outputs[rank], should_be[rank], shape.combine_row_bytes()), "equal")
           << free << " multiprocessors free, rank " << rank;

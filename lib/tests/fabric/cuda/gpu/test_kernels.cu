@@ -53,6 +53,10 @@ __global__ void copy_kernel(std::byte* to, const std::byte* from, std::size_t by
   for (auto at = first_index(); at < bytes; at += index_stride()) to[at] = from[at];
 }
 
+__global__ void fill_kernel(std::byte* place, std::byte value, std::size_t bytes) {
+  for (auto at = first_index(); at < bytes; at += index_stride()) place[at] = value;
+}
+
 __global__ void compare_kernel(const std::byte* rows, const std::byte* expected, std::size_t row_bytes,
                                std::size_t num_rows, std::uint64_t* wrong) {
   for (std::size_t row = blockIdx.x; row < num_rows; row += gridDim.x) {
@@ -100,6 +104,7 @@ void load_test_kernels(int num_devices) {
   for (int device = 0; device < num_devices; ++device) {
     check_launch(cudaSetDevice(device));
     launch_copy(nullptr, nullptr, 0, start::after_the_launch_before, nullptr);
+    launch_fill(nullptr, std::byte{0}, 0, nullptr);
     launch_compare(nullptr, nullptr, 1, 0, nullptr, nullptr);
     launch_scale(nullptr, nullptr, 0, 0, nullptr);
     launch_pattern(nullptr, 0, 0, nullptr);
@@ -138,6 +143,11 @@ void launch_copy(std::byte* to, const std::byte* from, std::size_t bytes, start 
   config.attrs = &early;
   config.numAttrs = when == start::early ? 1 : 0;
   check_launch(cudaLaunchKernelEx(&config, copy_kernel, to, from, bytes));
+}
+
+void launch_fill(std::byte* place, std::byte value, std::size_t bytes, cudaStream_t stream) {
+  fill_kernel<<<128, 256, 0, stream>>>(place, value, bytes);
+  check_launch(cudaGetLastError());
 }
 
 void launch_compare(const std::byte* rows, const std::byte* expected, std::size_t row_bytes, std::size_t num_rows,

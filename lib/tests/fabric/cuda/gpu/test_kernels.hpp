@@ -15,7 +15,7 @@ namespace switchyard::test {
 void load_test_kernels(int num_devices);
 
 /// Takes `multiprocessors` whole ones, adds 1 to *arrived for each, and leaves when *release is not 0, or after 20 s.
-/// Both words lie in pinned memory of the host.
+/// Both words lie in pinned memory of the host; *arrived is this GPU's alone, for what two add there may be lost.
 void launch_holders(int multiprocessors, std::uint32_t* arrived, const std::uint32_t* release, cudaStream_t stream);
 
 /// A stand-in for a collective of another library: blocks that hold their room until the peer's have come to the same
@@ -26,6 +26,9 @@ void launch_meeting(std::uint32_t* mine, const std::uint32_t* peers, std::uint32
 enum class start : std::uint8_t { after_the_launch_before, early };
 /// Copies; where it may start early it still reads only what the launch before it has finished.
 void launch_copy(std::byte* to, const std::byte* from, std::size_t bytes, start when, cudaStream_t stream);
+
+/// Fills with `value`, by a kernel of this file: the runtime's own may be loaded on first use, and wait for the device.
+void launch_fill(std::byte* place, std::byte value, std::size_t bytes, cudaStream_t stream);
 
 /// Adds to *wrong how many of `rows` differ in the two places.
 void launch_compare(const std::byte* rows, const std::byte* expected, std::size_t row_bytes, std::size_t num_rows,
