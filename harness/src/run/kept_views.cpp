@@ -21,6 +21,11 @@ kept_views::kept_views(const case_spec& spec) {
   words = place(sizeof(replay_words));
 }
 
+std::size_t row_check_bytes(const case_spec& spec) {
+  const auto rows = static_cast<std::size_t>(spec.ep_size) * static_cast<std::size_t>(largest_tokens_per_rank(spec));
+  return row_check_found_bytes + (rows + 7) / 8 * 8 * sizeof(std::int64_t);
+}
+
 std::size_t replay_bytes(const case_spec& spec) { return spec.launch == launch_mode::eager ? 0 : kept_views(spec).end; }
 
 }  // namespace switchyard::harness

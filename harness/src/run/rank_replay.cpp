@@ -131,10 +131,11 @@ bool rank_runner::run_step(int step) {
 }
 
 void rank_runner::end_of_replay(const step_inputs& inputs, const dispatch_result& views, bool with_combine) {
-  readable_views_ = device_->readable(device_->replaying()->kept(views));
+  const auto kept = device_->replaying()->kept(views);
+  readable_views_ = device_->readable(kept);
   const auto record = exchange_->status();
   if (!record || record->phase == phase::combine) {
-    verifier_.check_dispatch(inputs, readable_views_, outcome_.log);
+    check_received(inputs, kept);
   } else if (phase_itself_faulted(*record)) {
     verifier_.check_faulted_dispatch(inputs, readable_views_, outcome_.log);
   }

@@ -61,6 +61,7 @@ void rank_runner::run() {
     if (outcome_.error.empty()) outcome_.error = error;  // only now: until here the stream's tasks may write it
     outcome_.fault = exchange_->status();
     outcome_.checked_bytes = verifier_.checked_bytes();
+    outcome_.results_digest = verifier_.results_digest();
   }
   state_.ring.leave(rank_);
   outcome_.position.store(after_all, std::memory_order_relaxed);
@@ -99,6 +100,7 @@ workspace_guards rank_runner::fill_guards() {
   workspace_guards guards(workspace_, state_.regions, state_.workspace_size);
   guards.fill(
       [this](std::byte* to, std::span<const std::byte> bytes) { device_->write(to, bytes.data(), bytes.size()); });
+  device_->synchronize();  // peers store as soon as they know of it
   return guards;
 }
 

@@ -45,6 +45,8 @@ class rank_runner {
 
   /// What dispatch is given: the inputs where the library sees them.
   [[nodiscard]] dispatch_inputs arguments(const step_inputs& inputs);
+  /// Of readable_views_, which the device has at `views`.
+  void check_received(const step_inputs& inputs, const dispatch_result& views);
   void end_of_dispatch(const step_inputs& inputs, const dispatch_result& views);
   /// `rows` is where combine expects them, `views` what dispatch left as the CPU can read it.
   void compute_experts(const step_inputs& inputs, const dispatch_result& views, std::byte* rows);

@@ -63,6 +63,55 @@ TEST(separate_device_test, a_machine_that_opens_no_devices_fails_the_case) {
   EXPECT_EQ(result.reason, "devices: the GPU is gone");
 }
 
+/// Ranks run, but once `fails` the machine has lost a device under them.
+class losing_machine final : public machine {
+ public:
+  [[nodiscard]] std::optional<std::string> reason_to_skip(const case_spec&) const override { return std::nullopt; }
+  void require_memory(const case_spec&) const override {}
+  std::vector<std::unique_ptr<rank_device>> open(const case_spec& spec, std::pmr::memory_resource& memory) override {
+    ++opened;
+    return right_.open(spec, memory);
+  }
+  std::optional<std::string> lost() override {
+    return fails ? std::optional<std::string>("GPU 1 is lost: an error") : std::nullopt;
+  }
+  void abandon() override {}
+
+  bool fails = false;
+  int opened = 0;
+
+ private:
+  separate_machine right_;
+};
+
+TEST(separate_device_test, a_case_under_which_a_device_is_lost_says_so_and_later_ones_are_not_run) {
+  auto machine = std::make_shared<losing_machine>();
+  auto spec = small_case(2);
+  EXPECT_EQ(run_separately(spec, machine).status, case_status::pass);
+
+  spec.absent = absence{1, 1, phase::dispatch};  // the case fails by itself, and the device with it
+  spec.timeout = 200ms;
+  arena memory(2 * required_bytes(spec));
+  run_options options;
+  options.machine = machine;
+  int asked = 0;
+  options.stop_requested = [&] {
+    machine->fails = ++asked > 0;
+    return false;
+  };
+  auto result = run_case(spec, memory, options);
+  EXPECT_EQ(result.status, case_status::device_lost) << explain(result);
+  EXPECT_EQ(result.reason.rfind("GPU 1 is lost: an error; seen as: ", 0), 0U) << result.reason;
+  EXPECT_FALSE(result.findings.empty());
+
+  const int opened = machine->opened;
+  result = run_case(small_case(2), memory, options);
+  EXPECT_EQ(result.status, case_status::device_lost);
+  EXPECT_EQ(result.reason, "not run: GPU 1 is lost: an error");
+  EXPECT_EQ(machine->opened, opened);
+  EXPECT_EQ(result.checked_bytes, 0U);
+}
+
 // The last byte of an upload of inputs belongs to its back fence.
 TEST(separate_device_test, a_fence_of_the_device_is_looked_at_where_it_is) {
   const auto spec = small_case(2);

@@ -42,6 +42,10 @@ class machine {
   /// Throws out_of_memory before anything is taken when require_memory() would, cuda_error.
   virtual std::vector<std::unique_ptr<rank_device>> open(const case_spec& spec, std::pmr::memory_resource& memory) = 0;
 
+  /// Which device takes no more work and what it answers, for as long as the process lives; nothing: all answer. An
+  /// error that a later call does not show any more is no loss. Waits for nothing.
+  [[nodiscard]] virtual std::optional<std::string> lost() { return std::nullopt; }
+
   /// A rank of the last case could not be stopped: it keeps what it has, and the next case gets anew.
   virtual void abandon() = 0;
 };

@@ -14,6 +14,12 @@ TEST_F(one_gpu_cases, absent_ranks_are_named) { expect_all("faults_host", "", ca
 
 TEST_F(one_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
 
+TEST_F(one_gpu_cases, have_the_bits_of_the_host_fabric) {
+  expect_the_hosts_bits("routing", "*ranks=4*");
+  expect_the_hosts_bits("graphs", "*/formats@*");
+  expect_the_hosts_bits("graphs", "*/varying@*ranks=3*");
+}
+
 TEST_F(one_gpu_cases, replayed_steps) { expect_all("graphs", "*/replayed@*", case_status::pass); }
 
 TEST_F(one_gpu_cases, replays_without_a_rank) { expect_all("graphs", "*/absent_rank@*", case_status::pass); }
