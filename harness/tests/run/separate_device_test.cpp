@@ -140,6 +140,22 @@ TEST(separate_device_test, a_wrong_bit_of_an_input_is_found_at_the_receiver) {
   EXPECT_EQ(result.findings[0].source, 0);
 }
 
+TEST(separate_device_test, checkers_that_disagree_fail_the_case_and_those_that_agree_do_not) {
+  const auto says = [](std::uint64_t wrong, std::int64_t first) {
+    return std::make_shared<separate_machine>(2, copy_error{}, [=](int rank) {
+      rank_device::row_checks checks;
+      if (rank == 1) checks.at(static_cast<std::size_t>(payload_kind::extra)) = row_verdict{wrong, first};
+      return checks;
+    });
+  };
+  EXPECT_EQ(run_separately(small_case(2), says(0, -1)).status, case_status::pass);
+  const auto result = run_separately(small_case(2), says(1, 3));
+  EXPECT_EQ(result.status, case_status::fail);
+  EXPECT_EQ(result.reason.rfind("rank 1: check: the checkers disagree on extra in step ", 0), 0U) << result.reason;
+  EXPECT_NE(result.reason.find("the device's found 1 wrong rows, the first 3, the CPU's 0"), std::string::npos)
+      << result.reason;
+}
+
 TEST(separate_device_test, device_memory_holds_the_workspace_and_all_buffers) {
   const auto spec = small_case(4);
   const auto bytes = required_device_bytes(spec);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shipped cases with all ranks on one GPU.
 #include "gpu_cases.hpp"
+#include "rank_device.hpp"
 #include "switchyard/harness/random_cases.hpp"
+#include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -35,6 +37,27 @@ TEST_F(one_gpu_cases, drawn_cases_replay_as_well) {
     settings.insert_or_assign("launch", field_setting{std::string(to_string(mode)), {"test", ""}});
     expect(random_case_of(settings), case_status::pass);
   }
+}
+
+TEST_F(one_gpu_cases, a_case_that_is_too_large_is_named_with_its_gpu_and_takes_nothing) {
+  case_spec spec;
+  spec.id = "too/large";
+  spec.ep_size = 8;
+  spec.params = {.num_experts = 8, .top_k = 1, .max_tokens_per_rank = 1'000'000, .hidden_size = 7168};
+  spec.num_tokens = 1'000'000;
+  arena memory(page_bytes());
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      (void)machine_->open(spec, memory);
+      ADD_FAILURE() << "a case of terabytes was opened";
+    } catch (const out_of_memory& error) {
+      EXPECT_NE(std::string(error.what()).find("case too/large needs "), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(" bytes of memory of GPU 0; "), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_FALSE(machine_->lost());
+  EXPECT_EQ(memory.used(), 0U);
+  expect_all("smoke", "smoke/mixtral@ranks=2,tokens=1", case_status::pass);
 }
 
 TEST_F(one_gpu_cases, more_ranks_than_fit_are_skipped) { expect_all("scale", "*ranks=64*", case_status::skipped); }

@@ -32,7 +32,10 @@ class all_to_rank_0 {
       group.make_current(rank);
       rank_buffers mine(*this, rank);
       meeting_.arrive(shape_.ep_size);  // taking memory, too, may wait for the device
-      for (int step = 0; step < steps; ++step) run(group, rank, mine, step % 2);
+      for (int step = 0; step < steps; ++step) {
+        run(group, rank, mine, step % 2);
+        pause_now_and_then(group, rank, step);
+      }
       group.synchronize(rank);
       ASSERT_FALSE(group.instance(rank).status()) << "rank " << rank;
       meeting_.arrive(shape_.ep_size);  // value() waits for the device
@@ -154,6 +157,7 @@ inline void expect_no_poison_in_copies(int num_devices, std::int64_t tokens, cud
                   early ? start::early : start::after_the_launch_before, stream);
       launch_compare(held[2 * index + 1]->data(), held[2 * index]->data(), shape.combine_row_bytes(),
                      bytes / shape.combine_row_bytes(), counts[index]->get(), stream);
+      pause_now_and_then(group, rank, step);
     }
     group.synchronize(rank);
     ASSERT_FALSE(group.instance(rank).status()) << "rank " << rank;

@@ -26,6 +26,13 @@ class plain_stream {
   cudaStream_t stream_ = nullptr;
 };
 
+/// Where many steps go onto a stream without a pause: a launch that finds the queue of the device full (some thousand
+/// launches) waits inside the driver, and other ranks' threads of the process may then not get into it either.
+inline void pause_now_and_then(const cuda_group& group, int rank, int step) {
+  constexpr int steps_at_once = 32;
+  if (step % steps_at_once == steps_at_once - 1) group.synchronize(rank);
+}
+
 inline exchange model_exchange(int ep_size, std::int64_t tokens) {
   exchange shape;
   shape.ep_size = ep_size;
