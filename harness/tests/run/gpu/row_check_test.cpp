@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "../small_case.hpp"
-#include "cuda/gpu_lane.hpp"
-#include "cuda/row_check_kernel.hpp"
 #include "gpu_cases.hpp"
+#include "run/cuda/gpu_lane.hpp"
+#include "run/cuda/row_check_kernel.hpp"
 #include "switchyard/harness/generator.hpp"
 
 namespace switchyard::harness {

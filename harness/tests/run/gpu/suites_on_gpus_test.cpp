@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shipped cases with all ranks on one GPU.
 #include "gpu_cases.hpp"
-#include "rank_device.hpp"
+#include "run/rank_device.hpp"
 #include "switchyard/harness/random_cases.hpp"
 #include "switchyard/spec/errors.hpp"
 
