@@ -16,7 +16,7 @@ PROPERTIES = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores")
 USED = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
-KERNEL = re.compile(r"\d+([a-z_]+_kernel)E")
+KERNEL = re.compile(r"\d+([a-z_]+_kernel)(?:ILj(\d+)E)?E")  # a name, and a number as template argument
 
 
 def parse(lines):
@@ -27,7 +27,8 @@ def parse(lines):
         if match := ENTRY.search(line):
             entry = match[1]
             name = KERNEL.search(entry)
-            kernel = report.setdefault(match[2], {}).setdefault(name[1] if name else entry, {})
+            shown = entry if not name else name[1] if not name[2] else f"{name[1]}<{name[2]}>"
+            kernel = report.setdefault(match[2], {}).setdefault(shown, {})
         elif match := PROPERTIES.search(line):
             current = match[1]
         elif match := FRAME.search(line):

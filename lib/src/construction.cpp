@@ -20,7 +20,7 @@ struct term {
   std::string_view name;
   std::int64_t value;
 };
-constexpr std::size_t num_terms = 19;
+constexpr std::size_t num_terms = 20;
 
 /// One rank's part of the gathering; plain bytes.
 struct verdict {
@@ -53,6 +53,7 @@ std::array<term, num_terms> terms_of(const group_terms& terms, const group_id& i
            {"extra_payload_bytes_per_token", as_term(c.extra_payload_bytes_per_token)},
            {"timeout (ns)", c.timeout.count()},
            {"warmup_timeout (ns)", c.warmup_timeout.count()},
+           {"enable_pdl", as_term(c.enable_pdl)},
            {"max_blocks", c.max_blocks},
            {"first_epoch", terms.first_epoch},
            {"workspace_bytes", as_term(terms.workspace_bytes)},

@@ -2,6 +2,7 @@
 #include "switchyard/one_sided_all_to_all.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -52,6 +53,10 @@ bool overlaps(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t
   return a_bytes != 0 && b_bytes != 0 && a_begin < b_begin + b_bytes && b_begin < a_begin + a_bytes;
 }
 
+std::uint32_t shift_of(std::uint64_t power_of_two) {
+  return static_cast<std::uint32_t>(std::countr_zero(power_of_two));
+}
+
 /// The payloads in the order of the payload_set's bits, with their header words and regions.
 struct payload_slot {
   payload dispatch_inputs::*input;
@@ -88,6 +93,9 @@ class one_sided_all_to_all::impl {
       check_group(params, config, boot.ep_size);
       if (boot.first_epoch == 0) throw invalid_argument("bootstrap: first_epoch is 0, must not be");
       if (const auto usable = fabric_->available(boot.device); !usable.available) throw unsupported(usable.reason);
+      if (config.enable_pdl == choice::on && fabric_->stream_kind() != fabric_kind::cuda) {
+        throw unsupported("enable_pdl is on, but launches overlap on GPUs only");
+      }
       workspace_request request;
       request.rank = boot.rank;
       request.ep_size = boot.ep_size;
@@ -96,6 +104,7 @@ class one_sided_all_to_all::impl {
       request.timeout_ns = static_cast<std::uint64_t>(config.timeout.count());
       request.warmup_timeout_ns = static_cast<std::uint64_t>(warmup.count());
       request.first_epoch = boot.first_epoch;
+      request.enable_pdl = config.enable_pdl;
       request.host_memory = boot.host_memory;
       layout_ = request.layout;
       terms.workspace_bytes = layout_.total_bytes;
@@ -117,13 +126,13 @@ class one_sided_all_to_all::impl {
     plan_ = workspace_->plan(tokens_per_rank_, config_.max_blocks, stream);
 
     protocol::dispatch_params launch;
-    launch.topk_ids = static_cast<const std::int32_t*>(inputs.topk_ids.data);
-    launch.experts = {params_.num_experts, ep_size_};
-    launch.top_k = static_cast<std::int32_t>(params_.top_k);
+    launch.routing = {static_cast<const std::int32_t*>(inputs.topk_ids.data),
+                      static_cast<std::uint32_t>(params_.top_k),
+                      {params_.num_experts, ep_size_}};
     launch.invalid_expert_id = params_.invalid_expert_id;
     launch.num_tokens = num_tokens_;
     launch.tokens_per_rank = tokens_per_rank_;
-    launch.chunk_tokens = plan_.chunk_tokens;
+    launch.chunk_shift = shift_of(plan_.dispatch.chunk_tokens);
 
     dispatch_result result;
     result.tokens_per_rank = tokens_per_rank;
@@ -142,19 +151,19 @@ class one_sided_all_to_all::impl {
       }
       payload_set |= 1U << i;
       protocol::set(words_, slot.row_bytes_word, static_cast<std::uint32_t>(input.row_bytes));
-      launch.payloads[launch.num_payloads++] = {static_cast<const std::byte*>(input.data), input.row_bytes,
-                                                slot.received_in};
+      launch.payloads.add(static_cast<const std::byte*>(input.data), static_cast<std::uint32_t>(input.row_bytes),
+                          layout_.offset_of(slot.received_in));
       result.*slot.view = {workspace_->data() + layout_.offset_of(slot.view_region), input.row_bytes};
     }
     protocol::set(words_, header_word::payload_set, payload_set);
     protocol::set(words_, header_word::runtime_max_tokens_per_rank, static_cast<std::uint32_t>(tokens_per_rank));
     protocol::set(words_, header_word::transport, static_cast<std::uint32_t>(transport::fence));
-    protocol::set(words_, header_word::chunk_tokens, static_cast<std::uint32_t>(plan_.chunk_tokens));
+    protocol::set(words_, header_word::chunk_tokens, static_cast<std::uint32_t>(plan_.dispatch.chunk_tokens));
     protocol::set(words_, header_word::num_tokens, static_cast<std::uint32_t>(inputs.num_tokens));
     launch.words = words_;
     launch.words_digest = protocol::digest_of(words_);
 
-    workspace_->launch(launch, plan_, stream);
+    workspace_->launch(launch, plan_.dispatch, stream);
     in_flight_ = true;
     return result;
   }
@@ -190,20 +199,21 @@ class one_sided_all_to_all::impl {
     }
 
     protocol::combine_params launch;
-    launch.expert_output = zero_copy ? nullptr : given;
+    launch.expert_output = given;
     launch.output = static_cast<std::byte*>(output.data);
     launch.type = inputs.dtype;
     launch.elements = static_cast<std::uint64_t>(inputs.hidden_size);
     launch.num_tokens = num_tokens_;
     launch.tokens_per_rank = tokens_per_rank_;
-    launch.chunk_tokens = plan_.chunk_tokens;
-    launch.reduce_tokens = plan_.reduce_tokens;
+    launch.chunk_shift = shift_of(plan_.combine.chunk_tokens);
+    launch.reduce_shift = shift_of(plan_.reduce_tokens);
     launch.words = words_;
     protocol::set(launch.words, header_word::combine_hidden_size, static_cast<std::uint32_t>(inputs.hidden_size));
+    protocol::set(launch.words, header_word::chunk_tokens, static_cast<std::uint32_t>(plan_.combine.chunk_tokens));
     protocol::set(launch.words, header_word::combine_dtype, static_cast<std::uint32_t>(inputs.dtype));
     launch.words_digest = protocol::digest_of(launch.words);
 
-    workspace_->launch(launch, plan_, stream);
+    workspace_->launch(launch, plan_.combine, stream);
     in_flight_ = false;
   }
 

@@ -104,6 +104,10 @@ layout::extents extents_of(const comm_params& params, const one_sided_config& co
     throw invalid_argument("max_tokens_per_rank is " + std::to_string(params.max_tokens_per_rank) +
                            ", must keep the workspace below 2^46 bytes");
   }
+  if (dims.receive_rows() >= std::uint64_t{1} << 32) {
+    throw invalid_argument("max_tokens_per_rank is " + std::to_string(params.max_tokens_per_rank) + " with " +
+                           std::to_string(ep_size) + " ranks, must keep their product below 2^32");
+  }
   return dims;
 }
 

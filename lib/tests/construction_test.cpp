@@ -84,6 +84,16 @@ TEST(construction, names_the_term_on_which_ranks_differ) {
                  {"first_epoch is 9 on rank 1"});
 }
 
+TEST(construction, what_is_on_must_be_available) {
+  expect_all_say(construct(2, [](int, bootstrap&, comm_params&, one_sided_config& c) { c.enable_pdl = choice::on; }),
+                 {"enable_pdl is on", "GPUs only"});
+  expect_all_say(construct(2,
+                           [](int rank, bootstrap&, comm_params&, one_sided_config& c) {
+                             if (rank == 1) c.enable_pdl = choice::off;
+                           }),
+                 {"enable_pdl is 0 on rank 1"});
+}
+
 TEST(construction, a_rank_without_memory_fails_all) {
   struct no_memory final : std::pmr::memory_resource {
     void* do_allocate(std::size_t, std::size_t) override { throw std::bad_alloc(); }
@@ -161,6 +171,11 @@ TEST(rules, each_is_enforced_and_named) {
       {"max_blocks is -1", [](comm_params&, one_sided_config& c, int&) { c.max_blocks = -1; }},
       {"extra_payload_bytes_per_token",
        [](comm_params&, one_sided_config& c, int&) { c.extra_payload_bytes_per_token = 1 << 25; }},
+      {"below 2^32",
+       [](comm_params& p, one_sided_config&, int& ranks) {
+         p = {8, 1, (1 << 30) - 1, 1};
+         ranks = 5;
+       }},
       {"below 2^46",
        [](comm_params& p, one_sided_config&, int& ranks) {
          p = {1024, 8, 1 << 29, 1 << 20};

@@ -1,132 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// switchyard bench: times dispatch and combine on GPUs, beside what their link can do.
+// switchyard bench: times dispatch and combine on GPUs, beside what their link and NCCL can do.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
+#include "bench_arguments.hpp"
+#include "bench_output.hpp"
 #include "commands.hpp"
-#include "common_options.hpp"
-#include "numbers.hpp"
-#include "switchyard/harness/bench_record.hpp"
-#include "switchyard/harness/record_json.hpp"
-#include "switchyard/harness/scenario_error.hpp"
+#include "switchyard/harness/bench_repeat.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::tools {
 namespace {
 
-struct bench_arguments {
-  common_options common;
-  std::string profile = "deepseek_v3";
-  std::vector<std::string> tokens{"1", "4", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096", "8192"};
-  std::string ranks = "2";
-  std::string launches = "30";
-  std::string steps = "40";
-  std::string seed = "1";
-  std::string out;
-};
-
-std::int64_t count_within(const std::string& option, const std::string& text, std::int64_t least, std::int64_t most) {
-  const auto value = parse_count(option, text);
-  if (value < static_cast<std::uint64_t>(least) || value > static_cast<std::uint64_t>(most)) {
-    throw harness::input_error(option + ": " + text + ": must be " + std::to_string(least) + " to " +
-                               std::to_string(most));
-  }
-  return static_cast<std::int64_t>(value);
+/// Each process writes its lines to standard output, where tables and all else are passed by.
+harness::exit_code repeat_bench(const bench_arguments& arguments, const harness::bench_options& options, int repeats) {
+  const auto command = bench_command_again(arguments, {"--without-nccl", "--out", "/dev/stdout"});
+  line_file file(arguments.out);
+  const auto note = [](const std::string& line) { std::cerr << line << std::endl; };
+  const auto points = harness::collect_repeats(command, repeats, bench_patience(options), note);
+  for (const auto& point : points) file.write(harness::to_json(point));
+  std::cout << harness::repeat_table(points);
+  const bool complete = !points.empty() && std::ranges::all_of(points, [&](const auto& point) {
+    return point.round_trip_us.size() == static_cast<std::size_t>(repeats);
+  });
+  return complete ? harness::exit_code::all_passed : harness::exit_code::failed;
 }
-
-harness::bench_options read_options(const bench_arguments& arguments) {
-  constexpr std::int64_t most_tokens = 65536;  // some 4 GB of buffers per rank at hidden 7168
-  constexpr std::int64_t most_launches = 10000;
-  constexpr std::int64_t most_steps = 1000;  // so many nodes does a graph get, four times over
-  harness::bench_options options;
-  std::set<std::int64_t> tokens;
-  for (const auto& one : arguments.tokens) tokens.insert(count_within("--tokens", one, 1, most_tokens));
-  options.tokens.assign(tokens.begin(), tokens.end());
-  options.ranks = static_cast<int>(count_within("--ranks", arguments.ranks, 2, harness::most_bench_ranks));
-  options.launches = static_cast<int>(count_within("--launches", arguments.launches, 1, most_launches));
-  options.steps = static_cast<int>(count_within("--steps", arguments.steps, 1, most_steps));
-  options.seed = parse_count("--seed", arguments.seed);
-  const auto catalog = open_catalog(arguments.common);
-  const auto found = catalog.profiles().find(arguments.profile);
-  if (found == catalog.profiles().end()) {
-    std::string known;
-    for (const auto& [name, profile] : catalog.profiles()) known += (known.empty() ? "" : ", ") + name;
-    throw harness::input_error("--profile: " + arguments.profile + ": must be one of " + known);
-  }
-  const auto& profile = found->second;
-  if (itemsize(profile.dtype) != 2) {
-    throw harness::input_error("--profile: " + arguments.profile + ": expert outputs must have 16-bit elements");
-  }
-  options.profile = arguments.profile;
-  options.params.num_experts = profile.num_experts;
-  options.params.top_k = profile.top_k;
-  options.params.hidden_size = profile.hidden_size;
-  options.params.dtype = profile.dtype;
-  options.params.dispatch_format = profile.dispatch_format;
-  options.params.max_tokens_per_rank = options.tokens.back();
-  return options;
-}
-
-/// Lines go out as they come, so that what was measured before a failure is kept.
-class bench_output final : public harness::bench_observer {
- public:
-  bench_output(const harness::bench_options& options, const std::string& path) : options_(options), path_(path) {
-    if (path.empty()) return;
-    file_.open(path, std::ios::out | std::ios::trunc);
-    check_file();
-  }
-
-  void note(const std::string& line) override { std::cerr << line << std::endl; }
-  void devices(const std::vector<std::string>& lines) override {
-    for (const auto& line : lines) note(line);
-    write(harness::bench_header_json(harness::read_environment(), lines, options_,
-                                     harness::utc_text(std::chrono::system_clock::now())));
-  }
-  void link(const harness::link_yardstick& measured) override {
-    link_ = measured;
-    write(harness::to_json(measured));
-    std::cout << "link: " << harness::record_line(harness::to_json(measured)) << std::endl;
-  }
-  void point(const harness::bench_point& measured) override {
-    points_.push_back(measured);
-    write(harness::to_json(measured, link_));
-    const auto figures = harness::figures_of(measured, link_);
-    note("  " + std::to_string(figures.round_trip_us) + " us a round trip, " +
-         std::to_string(figures.round_trip_of_floor) + " of the floor");
-  }
-  void print_table() const { std::cout << harness::bench_table(points_, link_); }
-
- private:
-  void check_file() const {
-    if (!file_) throw harness::input_error("--out: " + path_ + ": must be a file that can be written");
-  }
-  void write(const nlohmann::ordered_json& record) {
-    if (path_.empty()) return;
-    file_ << harness::record_line(record) << std::endl;
-    check_file();
-  }
-
-  const harness::bench_options& options_;
-  std::string path_;
-  std::ofstream file_;
-  harness::link_yardstick link_;
-  std::vector<harness::bench_point> points_;
-};
 
 harness::exit_code bench(const bench_arguments& arguments) {
-  const auto options = read_options(arguments);
+  const auto rates = read_rates(arguments);
+  const int repeats = read_repeats(arguments);
+  const auto options = read_bench_options(arguments);
   if (const auto usable = harness::bench_support(options.ranks); !usable.available) {
     std::cerr << "switchyard: bench: " << usable.reason << std::endl;
     return harness::exit_code::environment;
   }
-  bench_output output(options, arguments.out);
+  if (arguments.yardsticks_only) {
+    yardstick_output output;
+    harness::run_nccl_yardsticks(options, arguments.nccl, output);
+    return harness::exit_code::all_passed;
+  }
+  if (repeats > 1) return repeat_bench(arguments, options, repeats);
+  bench_output output(options, rates, arguments.out);
   try {
     harness::run_bench(options, output);
   } catch (const harness::wrong_result& wrong) {
@@ -139,7 +56,13 @@ harness::exit_code bench(const bench_arguments& arguments) {
     std::cerr << "switchyard: " << failure.what() << std::endl;
     return harness::exit_code::failed;
   }
-  output.print_table();
+  // After the library has given everything back: the yardsticks run in processes of their own on the same GPUs.
+  if (!arguments.without_nccl) {
+    std::vector<std::string> more{"--yardsticks-only"};
+    if (!arguments.nccl.empty()) more.insert(more.end(), {"--nccl", arguments.nccl});
+    harness::collect_nccl_yardsticks(bench_command_again(arguments, more), bench_patience(options), output);
+  }
+  output.conclude();
   return harness::exit_code::all_passed;
 }
 
@@ -148,18 +71,10 @@ harness::exit_code bench(const bench_arguments& arguments) {
 command add_bench_command(CLI::App& app) {
   auto* added = app.add_subcommand("bench", "Time dispatch and combine on GPUs");
   const auto arguments = std::make_shared<bench_arguments>();
-  added->add_option("--profile", arguments->profile, "Model profile")->type_name("NAME")->capture_default_str();
-  added->add_option("--tokens", arguments->tokens, "Tokens per rank, one point each")
-      ->type_name("N,...")
-      ->delimiter(',');
-  added->add_option("--ranks", arguments->ranks, "Ranks, one GPU each")->type_name("N")->capture_default_str();
-  added->add_option("--launches", arguments->launches, "Launches of the graph")->type_name("N")->capture_default_str();
-  added->add_option("--steps", arguments->steps, "Steps in the graph")->type_name("N")->capture_default_str();
-  added->add_option("--seed", arguments->seed, "Seed of the inputs")->type_name("N")->capture_default_str();
-  added->add_option("--out", arguments->out, "Write JSON lines with all samples to this file")->type_name("FILE");
-  add_scenarios_option(*added, arguments->common);
+  add_bench_options(*added, *arguments);
   return {added, [added, arguments] {
             require_text(*added, "--out", arguments->out);
+            require_text(*added, "--nccl", arguments->nccl);
             require_text(*added, "--scenarios", arguments->common.scenarios.string());
             return bench(*arguments);
           }};

@@ -80,10 +80,6 @@ std::vector<explanation> fault_explanations() {
        "Rows that a peer has announced. Its header was there, so it has entered the phase.",
        "A peer that stopped in the middle, a slow or broken path for bulk data, or a lost signal.",
        "Whether small cases pass on the same pair of ranks; then the path, not the rank, is the suspect."},
-      {awaited_kind, to_string(awaited::own_counts),
-       "The counts of this rank's own earlier chunks, which its later chunks need to place their rows.",
-       "Blocks of this rank that were never scheduled, or that left by a fault.",
-       "This rank alone: no peer can hold this up."},
   };
 }
 

@@ -289,6 +289,10 @@ TEST_F(program, bad_usage_is_one_line_and_exit_code_5_and_no_records) {
       {{"bench", "--tokens", "1,0"}, "--tokens: 0: must be 1 to 65536"},
       {{"bench", "--ranks", "9"}, "--ranks: 9: must be 2 to 8"},
       {{"bench", "--profile", "none"}, "--profile: none: must be one of "},
+      {{"bench", "--routing", "zipf"}, "--routing: zipf: must be one of uniform, balanced, local, remote"},
+      {{"bench", "--rates", "wire"}, "--rates: wire: must be one of logical, selection"},
+      {{"bench", "--host-jitter-us", "1s"}, "--host-jitter-us: 1s: must be "},
+      {{"bench", "--repeat", "0"}, "--repeat: 0: must be 1 to 100"},
       {{"rnu"}, "unknown command rnu; commands are list, run, explain and bench"},
   };
   for (const auto& [arguments, message] : usages) {

@@ -27,6 +27,11 @@ class PtxasReport(unittest.TestCase):
         self.assertEqual(report, {"sm_90": {"dispatch_kernel": USED}})
         self.assertEqual(others, ["a.cu(1): warning: something"])
 
+    def test_a_template_argument_tells_kernels_apart(self):
+        lines = [line.replace("dispatch_kernelENS", "dispatch_kernelILj256EEEvNS") for line in OUTPUT]
+        report, _ = ptxas_report.parse(lines)
+        self.assertEqual(report, {"sm_90": {"dispatch_kernel<256>": USED}})
+
     def test_growth_and_a_kernel_without_limits_are_found(self):
         report, _ = ptxas_report.parse(OUTPUT)
         self.assertEqual(list(ptxas_report.excesses(report, report)), [])

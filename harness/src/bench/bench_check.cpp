@@ -40,7 +40,7 @@ bench_check::bench_check(const bench_options& options, const bench_inputs& input
       routing_(inputs.routing(tokens)),
       golden_(reference::dispatch(shape_of(options, tokens), routing_)) {}
 
-void bench_check::compare_views(const bench_rank& on, const dispatch_result& views) {
+void bench_check::compare_views(const timed_rank& on, const dispatch_result& views) {
   on.make_current();
   const auto& golden = golden_[static_cast<std::size_t>(on.rank)];
   std::vector<std::byte> is;
@@ -96,7 +96,8 @@ void bench_check::compare_outputs(bench_group& group) {
       for (const auto& values : made) rows.push_back(reinterpret_cast<const std::byte*>(values.data()));
       reference::combine_token(rows, owners, elements, options_.params.dtype, reference::sum_order::slot_order,
                                should_be.data());
-      copy_back(is, bytes_of(one.output) + static_cast<std::size_t>(token) * should_be.size(), should_be.size());
+      copy_back(is, bytes_of(group.of(one).output) + static_cast<std::size_t>(token) * should_be.size(),
+                should_be.size());
       if (is != should_be) refuse_row("output", one.rank, token, is, should_be.data());
       ++rows_;
     }
@@ -107,7 +108,7 @@ void bench_check::spoil_outputs(bench_group& group) const {
   const auto bytes = static_cast<std::size_t>(tokens_ * options_.params.hidden_size) * sizeof(std::uint16_t);
   for (auto& one : group.ranks()) {
     one.make_current();
-    check_cuda(cudaMemsetAsync(one.output.get(), 0xCD, bytes, one.stream.get()), "spoiling outputs");
+    check_cuda(cudaMemsetAsync(group.of(one).output.get(), 0xCD, bytes, one.stream.get()), "spoiling outputs");
   }
   group.synchronize();
 }
@@ -117,18 +118,18 @@ void bench_check::run_step(bench_group& group) {
   std::vector<dispatch_result> views;
   for (auto& one : group.ranks()) {
     one.make_current();
-    views.push_back(group.dispatch(one, tokens_));
+    views.push_back(group.dispatch(one, tokens_, group.fixed_buffers(one)));
   }
   group.synchronize();
   for (auto& one : group.ranks()) {
     compare_views(one, views[static_cast<std::size_t>(one.rank)]);
-    auto* rows = one.instance->combine_input_buffer(options_.params.dtype).data;
+    auto* rows = group.of(one).instance->combine_input_buffer(options_.params.dtype).data;
     launch_expert_rows(rows, static_cast<std::uint32_t>(one.rank), static_cast<std::uint64_t>(options_.ranks * tokens_),
                        static_cast<std::uint64_t>(options_.params.hidden_size), one.stream.get());
   }
   for (auto& one : group.ranks()) {
     one.make_current();
-    group.combine(one, tokens_);
+    group.combine(one, tokens_, group.fixed_buffers(one));
   }
   group.synchronize();
   compare_outputs(group);

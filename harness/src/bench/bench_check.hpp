@@ -23,7 +23,7 @@ class bench_check {
   [[nodiscard]] std::string describe() const;
 
  private:
-  void compare_views(const bench_rank& on, const dispatch_result& views);
+  void compare_views(const timed_rank& on, const dispatch_result& views);
   [[nodiscard]] bool is_sampled(std::int64_t token) const noexcept {
     return token % stride_ == 0 || token == tokens_ - 1;
   }

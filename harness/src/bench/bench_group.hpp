@@ -1,75 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks to be measured: a GPU, a stream, an instance and warm, fixed buffers each. One thread enqueues for all of them;
-// nothing waits on the host between a gate and the end of what is behind it.
+// The ranks of the bench: timed ranks with an instance of the library and warm, fixed buffers each.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "bench_inputs.hpp"
-#include "cuda_resources.hpp"
 #include "switchyard/one_sided_all_to_all.hpp"
+#include "timed_ranks.hpp"
 
 namespace switchyard::harness {
 
-/// One rank. Its device is made current by make_current().
+/// What one rank has of the library.
 struct bench_rank {
-  int rank = 0;
-  owned_stream stream;
-  owned_event begin;
-  owned_event end;
-  device_bytes words;                                        ///< see signal_words
-  device_bytes stamps;                                       ///< times that kernels write
   std::array<device_bytes, all_payloads.size()> payloads{};  ///< inputs
   device_bytes output;
-  signal_words signals;
   std::unique_ptr<one_sided_all_to_all> instance;
-
-  void make_current() const { check_cuda(cudaSetDevice(rank), "making a device current"); }
-  [[nodiscard]] std::uint64_t* stamp(std::size_t index) const {
-    return static_cast<std::uint64_t*>(stamps.get()) + index;
-  }
 };
 
-class bench_group {
+/// Where a step reads its inputs and writes its outputs: the fixed buffers, or others of the same form.
+struct step_buffers {
+  std::array<const std::byte*, all_payloads.size()> payloads{};
+  std::byte* output = nullptr;
+};
+
+class bench_group final : public timed_ranks {
  public:
   bench_group(const bench_options& options, const bench_inputs& inputs);
-  ~bench_group();
-  bench_group(const bench_group&) = delete;
-  bench_group& operator=(const bench_group&) = delete;
+  ~bench_group() override;
 
-  [[nodiscard]] std::vector<bench_rank>& ranks() noexcept { return ranks_; }
-  /// Enqueues the phase on the rank's stream. Views and experts' rows lie where they always lie.
-  dispatch_result dispatch(bench_rank& on, std::int64_t tokens);
-  void combine(bench_rank& on, std::int64_t tokens);
-
-  /// `enqueue(rank)` on every rank behind a gate, between two events; their distance in microseconds, of each rank.
-  /// Throws cuda_error, and peer_fault when an instance has a fault.
-  template <class Enqueue>
-  std::vector<double> time_together(Enqueue enqueue) {
-    ++gate_epoch_;
-    for (auto& one : ranks_) {
-      one.make_current();
-      launch_gate(one.signals, gate_epoch_, one.stream.get());
-      check_cuda(cudaEventRecord(one.begin.get(), one.stream.get()), "marking the begin");
-      enqueue(one);
-      check_cuda(cudaEventRecord(one.end.get(), one.stream.get()), "marking the end");
-    }
-    return await_times();
+  [[nodiscard]] const bench_rank& of(const timed_rank& one) const {
+    return library_[static_cast<std::size_t>(one.rank)];
   }
-  /// Waits for all streams.
-  void synchronize();
+  [[nodiscard]] std::size_t row_bytes(payload_kind kind) const noexcept {
+    return row_bytes_[static_cast<std::size_t>(kind)];
+  }
+  [[nodiscard]] std::size_t output_row_bytes() const noexcept;
+  [[nodiscard]] step_buffers fixed_buffers(const timed_rank& one) const;
+  /// Enqueues the phase on the rank's stream. Views and experts' rows lie where they always lie.
+  dispatch_result dispatch(const timed_rank& on, std::int64_t tokens, const step_buffers& buffers);
+  void combine(const timed_rank& on, std::int64_t tokens, const step_buffers& buffers);
+  /// Throws peer_fault too, when an instance has a fault.
+  void synchronize() override;
 
  private:
-  std::vector<double> await_times();
-
   const bench_options& options_;
   std::array<std::size_t, all_payloads.size()> row_bytes_{};
-  std::vector<bench_rank> ranks_;
-  std::uint64_t gate_epoch_ = 0;
+  std::vector<bench_rank> library_;
 };
-
-/// Measures the link between each rank and its neighbour, and what graphs and clocks cost.
-link_yardstick measure_link(bench_group& group);
 
 }  // namespace switchyard::harness

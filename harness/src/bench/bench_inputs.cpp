@@ -11,7 +11,7 @@ bench_inputs::bench_inputs(const bench_options& options) : params_(options.param
   spec.ep_size = options.ranks;
   spec.params = options.params;
   spec.num_tokens = options.params.max_tokens_per_rank;
-  spec.routing = routing_law::uniform;
+  spec.routing = options.routing;
   const step_generator generator(spec, options.seed, 0);
   rows_.resize(static_cast<std::size_t>(options.ranks));
   for (const auto kind : all_payloads) row_bytes_[static_cast<std::size_t>(kind)] = generator.row_bytes(kind);

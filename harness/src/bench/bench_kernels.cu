@@ -90,6 +90,38 @@ __global__ void ping_pong_kernel(const __grid_constant__ signal_words words, int
   *mine = 0;  // the next exchange begins after a gate
 }
 
+__global__ void clock_exchange_kernel(const __grid_constant__ signal_words words, int peer, std::uint64_t rounds,
+                                      std::uint64_t* times) {
+  auto* mine = words.of_rank[words.rank] + static_cast<std::uint64_t>(words.ranks) * signal_words::spacing;
+  auto* theirs = words.of_rank[peer] + static_cast<std::uint64_t>(words.ranks) * signal_words::spacing;
+  const bool asks = words.rank < peer;
+  const auto deadline = clock_ns() + patience_ns;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    if (asks) {
+      times[2 * i] = clock_ns();
+      store_flag(theirs, i + 1, flag_order::relaxed);
+    }
+    if (!await_flag(mine, i + 1, flag_order::relaxed, deadline)) {
+      times[0] = 0;
+      return;
+    }
+    const auto now = clock_ns();
+    if (!asks) store_flag(theirs, i + 1, flag_order::relaxed);
+    times[asks ? 2 * i + 1 : i] = now;
+  }
+  *mine = 0;  // the next exchange begins after a gate
+}
+
+__global__ void comparison_kernel(const std::uint32_t* a, const std::uint32_t* b, std::uint64_t words,
+                                  unsigned long long* wrong) {
+  unsigned long long count = 0;
+  const auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += stride) {
+    count += a[i] == b[i] ? 0U : 1U;
+  }
+  if (count != 0) atomicAdd(wrong, count);
+}
+
 __global__ void empty_kernel() {}
 
 __global__ void stamp_kernel(std::uint64_t* at) { *at = clock_ns(); }
@@ -130,6 +162,19 @@ void launch_ping_pong(const signal_words& words, int peer, std::uint64_t rounds,
                       std::uint64_t* took_ns, cudaStream_t stream) {
   ping_pong_kernel<<<1, 1, 0, stream>>>(words, peer, rounds, order, took_ns);
   check_cuda(cudaGetLastError(), "ping-pong");
+}
+
+void launch_clock_exchange(const signal_words& words, int peer, std::uint64_t rounds, std::uint64_t* times,
+                           cudaStream_t stream) {
+  clock_exchange_kernel<<<1, 1, 0, stream>>>(words, peer, rounds, times);
+  check_cuda(cudaGetLastError(), "exchange of clocks");
+}
+
+void launch_comparison(const std::byte* a, const std::byte* b, std::uint64_t bytes, unsigned long long* wrong,
+                       cudaStream_t stream) {
+  comparison_kernel<<<1024, 512, 0, stream>>>(reinterpret_cast<const std::uint32_t*>(a),
+                                              reinterpret_cast<const std::uint32_t*>(b), bytes / 4, wrong);
+  check_cuda(cudaGetLastError(), "comparing rows");
 }
 
 void launch_empty(cudaStream_t stream) {

@@ -31,6 +31,14 @@ enum class flag_order : std::uint8_t { relaxed, ordered };
 /// `rounds` exchanges of a flag between this rank and `peer`; writes their time, or 0 when the peer did not come.
 void launch_ping_pong(const signal_words& words, int peer, std::uint64_t rounds, flag_order order,
                       std::uint64_t* took_ns, cudaStream_t stream);
+/// `rounds` exchanges between this rank and `peer`, each with the clock read: the lower rank writes when it sent and
+/// when the answer came (2 words a round), the higher one when it answered (1 word a round). times[0] = 0: no peer
+/// came.
+void launch_clock_exchange(const signal_words& words, int peer, std::uint64_t rounds, std::uint64_t* times,
+                           cudaStream_t stream);
+/// Adds to `wrong` how many 4-byte words differ.
+void launch_comparison(const std::byte* a, const std::byte* b, std::uint64_t bytes, unsigned long long* wrong,
+                       cudaStream_t stream);
 void launch_empty(cudaStream_t stream);
 /// Writes the clock.
 void launch_stamp(std::uint64_t* at, cudaStream_t stream);

@@ -67,7 +67,15 @@ std::byte* bytes_of(const Handle& memory) {
 template <class Enqueue>
 owned_graph_exec record_graph(cudaStream_t stream, Enqueue enqueue) {
   check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "beginning a capture");
-  enqueue();
+  try {
+    enqueue();
+  } catch (...) {
+    cudaGraph_t partial = nullptr;  // a stream left in a capture could do nothing more
+    (void)cudaStreamEndCapture(stream, &partial);
+    const owned_graph graph(partial);
+    (void)cudaGetLastError();
+    throw;
+  }
   cudaGraph_t made = nullptr;
   check_cuda(cudaStreamEndCapture(stream, &made), "ending a capture");
   const owned_graph graph(made);

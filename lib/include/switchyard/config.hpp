@@ -18,11 +18,18 @@ namespace switchyard {
 
 class fabric;  // the library's inner seam; see lib/src/fabric/fabric.hpp
 
+/// Whether something optional is used. automatic: where it is available and pays. on: where it is not available,
+/// construction throws `unsupported` on all ranks.
+enum class choice : std::uint8_t { off, automatic, on };
+
 /// Options of the exchange. Equal on all ranks; construction checks that they are.
 struct one_sided_config {
   std::size_t extra_payload_bytes_per_token = 0;                          ///< capacity of the extra payload's row
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);           ///< of a phase; 1 ms .. 24 h
   std::chrono::nanoseconds warmup_timeout = std::chrono::nanoseconds(0);  ///< of the first step; 0: max(timeout, 300 s)
+  /// Programmatic dependent launch: a phase's kernel is made ready while what the stream runs before it still runs, and
+  /// then waits for its end. Used for phases that leave room for it on the device. GPUs only.
+  choice enable_pdl = choice::automatic;
   int max_blocks = 0;  ///< upper bound of blocks per launch; 0: the policy decides
 
   friend bool operator==(const one_sided_config&, const one_sided_config&) = default;

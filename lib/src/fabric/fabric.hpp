@@ -14,11 +14,18 @@
 
 namespace switchyard {
 
-/// How one phase is cut for a machine; policy in one place, testable without one.
-struct launch_plan {
+/// How the phases of a step are cut for a machine; policy in one place, testable without one.
+struct phase_plan {
   int num_blocks = 1;
-  std::uint64_t chunk_tokens = 1;   ///< must be equal on all ranks, hence a function of T only
-  std::uint64_t reduce_tokens = 1;  ///< local matter
+  int block_threads = 1;
+  /// Of dispatch, rows of combine, under one flag: a power of two; equal on all ranks, hence a function of the layout
+  /// and T only.
+  std::uint64_t chunk_tokens = 1;
+};
+struct launch_plan {
+  phase_plan dispatch;
+  phase_plan combine;
+  std::uint64_t reduce_tokens = 1;  ///< of combine, a power of two; each rank's own matter
 };
 
 /// One rank's workspace on a fabric.
@@ -31,8 +38,8 @@ class fabric_workspace {
   virtual void connect(comm_backend& backend, std::chrono::nanoseconds timeout) = 0;
   [[nodiscard]] virtual launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const = 0;
   /// Enqueues a phase. The fabric fills in params.ws but for its layout, rank and size.
-  virtual void launch(const protocol::dispatch_params& params, const launch_plan& plan, stream_ref stream) = 0;
-  virtual void launch(const protocol::combine_params& params, const launch_plan& plan, stream_ref stream) = 0;
+  virtual void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) = 0;
+  virtual void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) = 0;
   [[nodiscard]] virtual std::optional<fault_record> fault() const = 0;
   /// Records `aborted` unless there is a fault already, poisons, tells the peers. Thread-safe.
   virtual void abort() = 0;
@@ -48,6 +55,7 @@ struct workspace_request {
   std::uint64_t timeout_ns = 0;
   std::uint64_t warmup_timeout_ns = 0;
   std::uint32_t first_epoch = 1;
+  choice enable_pdl = choice::automatic;
   std::pmr::memory_resource* host_memory = nullptr;
 };
 

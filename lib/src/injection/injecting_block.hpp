@@ -40,7 +40,25 @@ class injecting_block {
   }
   std::uint32_t team_sum(std::uint32_t value) { return inner_.team_sum(value); }
   bool leads_row() { return inner_.leads_row(); }
-  std::uint32_t arrive(std::uint32_t* word) { return inner_.arrive(word); }
+  std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) { return inner_.arrive(word, amount); }
+  void allow_next_launch() { inner_.allow_next_launch(); }
+  std::int32_t early_id(const protocol::token_ids& routing, std::uint64_t tokens) {
+    return inner_.early_id(routing, tokens);
+  }
+  template <class Visit>
+  void visit_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing, std::int32_t early,
+                    Visit visit) {
+    inner_.visit_owners(first, last, routing, early, visit);
+  }
+  template <class Count>
+  void count_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing, std::int32_t early,
+                    std::uint32_t ranks, Count count) {
+    inner_.count_owners(first, last, routing, early, ranks, count);
+  }
+  template <class One, class Other>
+  void side_by_side(One one, Other other) {
+    inner_.side_by_side(one, other);
+  }
   bool elect(std::uint32_t* word) { return inner_.elect(word); }
   std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) { return inner_.first_entry(word, now); }
   std::uint32_t load_u32(std::uint32_t* word) { return inner_.load_u32(word); }
@@ -50,12 +68,12 @@ class injecting_block {
     inner_.for_each_row(count, body);
   }
 
-  std::uint32_t take_ticket(std::uint32_t* word) {
+  std::uint32_t draw_ticket(std::uint32_t* word) {
     if (held_ticket_) return *std::exchange(held_ticket_, std::nullopt);
-    const auto ticket = inner_.take_ticket(word);
-    if (!hits(operation::take_ticket, word) || !is(effect::reorder)) return ticket;
+    const auto ticket = inner_.draw_ticket(word);
+    if (!hits(operation::draw_ticket, word) || !is(effect::reorder)) return ticket;
     held_ticket_ = ticket;
-    return inner_.take_ticket(word);
+    return inner_.draw_ticket(word);
   }
 
   void store_u32(std::uint32_t* word, std::uint32_t value) {
@@ -95,9 +113,16 @@ class injecting_block {
     inner_.put(out, in, bytes);
   }
 
-  template <class RowAt>
-  void put_rows(std::uint32_t count, RowAt row_at) {
-    protocol::put_one_by_one(*this, count, row_at);
+  void put_u32(std::uint32_t* out, std::uint32_t value) {
+    if (hits(operation::put_u32, out)) {
+      if (dropped()) return;
+      if (is(effect::corrupt)) value ^= static_cast<std::uint32_t>(plan_.plan().amount);
+    }
+    inner_.put_u32(out, value);
+  }
+
+  void put_rows(const protocol::payload_list& payloads, const protocol::token_rows& rows) {
+    protocol::put_one_by_one(*this, payloads, rows);
   }
 
   void post(std::uint64_t* word, std::uint64_t value) {
@@ -117,6 +142,12 @@ class injecting_block {
     if (is(effect::retag)) value = layout::tagged(layout::data_of(value), ws_.round().epoch);
     if (is(effect::corrupt)) value ^= plan_.plan().amount & 0xFFFFFFFFU;
     return value;
+  }
+
+  std::uint64_t poll_flag(const std::uint64_t* word) {
+    const auto value = inner_.poll_flag(word);
+    if (!hits(operation::poll_flag, word) || !is(effect::retag)) return value;
+    return layout::tagged(layout::data_of(value), ws_.round().epoch);
   }
 
   template <class WordAt>
@@ -145,17 +176,24 @@ class injecting_block {
     return inner_.wait_all(count, ready, changed, probe);
   }
 
-  void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
-                   dtype type) {
-    if (num_rows < 2 || !hits(operation::reduce_rows, rows[0])) {
-      return inner_.reduce_rows(out, rows, num_rows, elements, type);
+  template <class Ready>
+  bool poll_all(std::uint64_t count, Ready ready) {
+    return inner_.poll_all(count, ready);
+  }
+
+  template <class RowAt>
+  void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) {
+    if (num_rows < 2 || !hits(operation::sum_rows, row_at(0))) {
+      return inner_.sum_rows(out, num_rows, row_at, elements, type);
     }
     if (is(effect::delay)) pause();
-    std::vector<const std::byte*> changed(rows, rows + num_rows);
+    std::vector<const std::byte*> changed;
+    for (std::uint32_t i = 0; i < num_rows; ++i) changed.push_back(row_at(i));
     if (is(effect::reorder)) std::reverse(changed.begin(), changed.end());
     if (is(effect::drop)) changed.pop_back();
     if (is(effect::round_each)) return round_each(out, changed, elements, type);
-    inner_.reduce_rows(out, changed.data(), static_cast<std::uint32_t>(changed.size()), elements, type);
+    inner_.sum_rows(
+        out, static_cast<std::uint32_t>(changed.size()), [&](std::uint32_t i) { return changed[i]; }, elements, type);
   }
 
  private:
@@ -225,7 +263,8 @@ class injecting_block {
     std::vector<std::byte> sum(rows[0], rows[0] + elements * itemsize(type));
     for (std::size_t i = 1; i < rows.size(); ++i) {
       const std::byte* pair[2] = {sum.data(), rows[i]};
-      inner_.reduce_rows(out, pair, 2, elements, type);
+      inner_.sum_rows(
+          out, 2, [&](std::uint32_t row) { return pair[row]; }, elements, type);
       std::copy(out, out + sum.size(), sum.begin());
     }
   }

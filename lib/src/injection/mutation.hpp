@@ -14,33 +14,35 @@ namespace switchyard::injection {
 /// The operations of protocol::block that can be changed.
 enum class operation : std::uint8_t {
   put,
+  put_u32,
   post,
   publish,
   poll,
+  poll_flag,
   wait_all,
-  take_ticket,
+  draw_ticket,
   store,  ///< store_u32, store_u64 and announce
   fill_i32,
   fill_nan,
   copy_local,
-  reduce_rows,
+  sum_rows,
 };
 
 /// What is done instead. `amount` is that of the mutation.
 enum class effect : std::uint8_t {
   extend,      ///< wait_all: with a deadline `amount` microseconds later
-  drop,        ///< not at all (wait_all: returns at once; reduce_rows: the last row is left out)
+  drop,        ///< not at all (wait_all: returns at once; sum_rows: the last row is left out)
   delay,       ///< `amount` microseconds later than it should, in the caller's time
   defer,       ///< put: after the block's next publish and `amount` microseconds more; as if the release were missing
   shift,       ///< put: `amount` rows further
   shorten,     ///< put: without the last `amount` bytes
   lengthen,    ///< put: with `amount` bytes more than the row has
   redirect,    ///< put, post, publish: at the rank `amount` places after the right one
-  retag,       ///< post, publish: `amount` added to the tag; poll: every tag reads as the epoch that is due
-  corrupt,     ///< post, poll: data xor `amount`
+  retag,       ///< post, publish: `amount` added to the tag; poll, poll_flag: every tag reads as the epoch that is due
+  corrupt,     ///< post, poll, put_u32: data xor `amount`
   next_slot,   ///< post: `amount` bytes further in the region
-  reorder,     ///< take_ticket: pairs of tickets swapped; reduce_rows: rows in reverse
-  round_each,  ///< reduce_rows: the sum is rounded after every row
+  reorder,     ///< draw_ticket: pairs of tickets swapped; sum_rows: rows in reverse
+  round_each,  ///< sum_rows: the sum is rounded after every row
 };
 
 struct mutation {

@@ -40,9 +40,9 @@ enum class region : std::uint8_t {
   headers,
   dispatch_flags,
   combine_flags,
-  chunk_counts,
   sent_bitmaps,
   routes,
+  return_rows,
   recv_counts,
   topk_ids,
   topk_ids_inbox,
@@ -51,8 +51,9 @@ enum class region : std::uint8_t {
   hidden_states_scale,
   extra,
   combine_rows,
+  combine_inbox,
 };
-inline constexpr std::size_t num_regions = 16;
+inline constexpr std::size_t num_regions = 17;
 
 /// Who stores into a region while a phase runs.
 enum class writer : std::uint8_t { self, peers };
@@ -81,15 +82,16 @@ inline constexpr std::array<region_spec, num_regions> region_table{{
     {region::dispatch_flags, "dispatch_flags", "ep_size * max_chunks * 8", writer::peers, true,
      "rows of (source, chunk) are here", [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
     {region::combine_flags, "combine_flags", "ep_size * max_chunks * 8", writer::peers, true,
-     "rows of (owner, chunk) may be read there", [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
-    {region::chunk_counts, "chunk_counts", "max_chunks * ep_size * 8", writer::self, true,
-     "rows of each chunk for each rank, for the look-back",
-     [](const extents& e) { return e.max_chunks() * e.ep_size * 8; }},
+     "rows of (owner, chunk) are in the combine inbox",
+     [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
     {region::sent_bitmaps, "sent_bitmaps", "ep_size * bitmap_words * 4", writer::self, false,
      "what this rank routed to each peer in the step",
      [](const extents& e) { return e.ep_size * e.bitmap_words() * 4; }},
     {region::routes, "routes", "max_tokens * slots * 8", writer::self, false,
      "rank and packed row of each of a token's copies", [](const extents& e) { return e.max_tokens * e.slots() * 8; }},
+    {region::return_rows, "return_rows", "receive_rows * 4", writer::peers, false,
+     "the row of its source's combine inbox that each received row's output goes to",
+     [](const extents& e) { return e.receive_rows() * 4; }},
     {region::recv_counts, "recv_counts", "ep_size * 4", writer::self, false, "rows received from each source",
      [](const extents& e) { return e.ep_size * 4; }},
     // Only this rank writes the view of the ids, so that a failed dispatch can clear it for good while a slow peer may
@@ -107,7 +109,11 @@ inline constexpr std::array<region_spec, num_regions> region_table{{
     {region::extra, "extra", "receive_rows * extra_bytes", writer::peers, false, "the extra payload",
      [](const extents& e) { return e.receive_rows() * e.extra_bytes; }},
     {region::combine_rows, "combine_rows", "receive_rows * combine_row_bytes", writer::self, false,
-     "expert outputs, read by their origins", [](const extents& e) { return e.receive_rows() * e.combine_row_bytes; }},
+     "expert outputs that are written in place",
+     [](const extents& e) { return e.receive_rows() * e.combine_row_bytes; }},
+    {region::combine_inbox, "combine_inbox", "max_tokens * slots * combine_row_bytes", writer::peers, false,
+     "outputs of other ranks' experts as they arrive",
+     [](const extents& e) { return e.max_tokens * e.slots() * e.combine_row_bytes; }},
 }};
 
 inline constexpr std::uint64_t region_alignment = 256;  ///< every view starts on it, so any vector width may be used

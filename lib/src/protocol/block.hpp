@@ -9,6 +9,8 @@
 
 #include "layout/device_code.hpp"
 #include "layout/round_state.hpp"
+#include "protocol/payload_rows.hpp"
+#include "protocol/routing.hpp"
 #include "switchyard/spec/dtypes.hpp"
 
 namespace switchyard::protocol {
@@ -28,68 +30,54 @@ struct wait_bounds {
   awaited what = awaited::nothing;
 };
 
-inline constexpr std::uint32_t max_row_puts = 5;  ///< as many as there are payloads
-
-/// A row that goes to one place, or to two.
-struct row_put {
-  const std::byte* in = nullptr;
-  std::byte* out = nullptr;
-  std::byte* other_out = nullptr;  ///< null: there is no other
-  std::uint64_t bytes = 0;
-};
-
-/// put_rows of a block that has nothing better than put.
-template <class Block, class RowAt>
-SWITCHYARD_DEVICE void put_one_by_one(Block& block, std::uint32_t count, const RowAt& row_at) {
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const row_put row = row_at(i);
-    block.put(row.out, row.in, row.bytes);
-    if (row.other_out != nullptr) block.put(row.other_out, row.in, row.bytes);
-  }
-}
-
 /// The operations of a block. All threads of the team call each one with the same arguments, unless marked [thread];
 /// results marked [team] are equal on all threads. Words that another rank, another block or the host may change at any
 /// time are read by thread 0 and broadcast wherever the team's course depends on them, so that threads never part ways.
-/// In wait_all, `ready(i)` is called by one thread for each i, again until it holds, in ascending order per thread;
-/// `probe()` now and then by one thread. Inside for_each_row, `put`, `put_rows` and `reduce_rows` belong to the part of
-/// the team that has the row, and leads_row() is true for one thread of that part. Memory orders, in the words of C++:
+/// In wait_all, `ready(i)` is called by one thread for each i until it holds, and then no more, in ascending order per
+/// thread; what it leaves in the scratch is there for the whole team when wait_all returns. `probe()` is called now and
+/// then by one thread. Inside for_each_row, `put`, `put_u32`, `put_rows` and `sum_rows` belong to the part of the
+/// team that has the row, and leads_row() is true for one thread of that part. Memory orders, in the words of C++:
 ///
-/// | operation      | order                                                                                        |
-/// | -------------- | -------------------------------------------------------------------------------------------- |
-/// | put            | ordinary stores to a peer, visible to it once it has seen a later publish of this block        |
-/// | publish        | release at system scope over everything the team did before; stores the words                  |
-/// | wait_all       | returns ready only when every condition held; acquire at system scope, pairs with publish      |
-/// | post [thread]  | one 64-bit store that is valid by its own tag. It hands over the team's earlier *reads* (what  |
-/// |                | the stream read before may be overwritten by whoever sees it), never earlier writes            |
-/// | poll [thread]  | one 64-bit load that pairs with post; no order over rows until wait_all has returned           |
-/// | store, load    | relaxed, among the blocks of this rank: a stored word is valid by itself (its tag), or is read |
-/// |                | by later launches only, which the end of this one releases everything to                       |
-/// | announce       | releases everything this thread did before, at system scope, to a wait_all of this rank        |
-/// | take_ticket    | relaxed                                                                                        |
-/// | arrive         | acquire and release among the blocks of this rank: the last to arrive sees what all others did |
+/// | operation          | order                                                                                    |
+/// | ------------------ | ---------------------------------------------------------------------------------------- |
+/// | put, put_u32       | ordinary stores to a peer, visible to it once it has seen a later publish of this block    |
+/// | publish            | release at system scope over everything the team did before; stores the words              |
+/// | poll_flag [thread] | one 64-bit load, acquire at system scope: pairs with publish. What it acquired inside      |
+/// |                    | wait_all holds for the whole team once that has returned ready                             |
+/// | wait_all           | returns ready only when every condition held                                               |
+/// | post [thread]      | one 64-bit store that is valid by its own tag. It hands over the team's earlier *reads*    |
+/// |                    | (what the stream read before may be overwritten by whoever sees it), never earlier writes  |
+/// | poll [thread]      | one 64-bit load that pairs with post; no order over rows                                   |
+/// | store, load        | relaxed, among the blocks of this rank: a stored word is valid by itself (its tag), or is  |
+/// |                    | read by later launches only, which the end of this one releases everything to              |
+/// | announce [thread]  | releases everything this thread did before, at system scope                                |
+/// | draw_ticket        | relaxed                                                                                    |
+/// | arrive [thread]    | acquire and release among the blocks of this rank: the last to arrive sees what others did |
 template <class B>
 concept block = requires(B b, std::byte* bytes, const std::byte* source, std::uint64_t* word, std::uint32_t* word32,
-                         std::int32_t* ints, std::uint64_t u64, std::uint32_t u32, const std::byte* const* rows,
-                         layout::fault_mailbox* mailbox, const fault_record& record, wait_bounds bounds,
-                         std::uint64_t* (*word_at)(std::uint64_t), bool (*ready)(std::uint64_t), bool (*probe)(),
-                         row_put (*row_at)(std::uint32_t), void (*body)(std::uint64_t)) {
+                         std::int32_t* ints, std::uint64_t u64, std::uint32_t u32,
+                         const std::byte* (*row_at)(std::uint32_t), layout::fault_mailbox* mailbox,
+                         const fault_record& record, wait_bounds bounds, std::uint64_t* (*word_at)(std::uint64_t),
+                         bool (*ready)(std::uint64_t), bool (*probe)(), const payload_list& payloads,
+                         const token_rows& token, const token_ids& routing,
+                         void (*visit)(std::uint64_t, std::uint32_t, std::int32_t),
+                         void (*count)(std::int32_t, std::uint32_t), void (*both)(), void (*body)(std::uint64_t)) {
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
   b.sync();
-  // Scratch of the team for the current role, contents undefined. A role asks for at most scratch_words() of its phase.
+  // Scratch of the team, kept from role to role; undefined at first. At most scratch_words() of the phase.
   { b.scratch(u64) } -> std::same_as<std::uint32_t*>;
   b.scratch_or(word32, u32);                            // [thread] atomic within the team
   b.scratch_add(word32, u32);                           // [thread] atomic within the team
-  { b.broadcast(u64) } -> std::same_as<std::uint64_t>;  // [team] thread 0's value, of any trivial type
+  { b.broadcast(u64) } -> std::same_as<std::uint64_t>;  // [team] thread 0's value, of a trivial type of <= 32 bytes
   { b.team_sum(u32) } -> std::same_as<std::uint32_t>;   // [team] sum of the threads' values
   { b.now_ns() } -> std::same_as<std::uint64_t>;
 
   // Words of this rank's own round state and tables.
-  { b.take_ticket(word32) } -> std::same_as<std::uint32_t>;     // [team] fetch and increment
-  { b.arrive(word32) } -> std::same_as<std::uint32_t>;          // [team] fetch and increment
+  { b.draw_ticket(word32) } -> std::same_as<std::uint32_t>;     // [thread] fetch and increment
+  { b.arrive(word32, u32) } -> std::same_as<std::uint32_t>;     // [thread] fetch and add
   { b.elect(word32) } -> std::same_as<bool>;                    // [thread] 0 -> 1, true for one caller
-  { b.first_entry(word, u64) } -> std::same_as<std::uint64_t>;  // [team] 0 -> thread 0's u64; what stands
+  { b.first_entry(word, u64) } -> std::same_as<std::uint64_t>;  // [thread] 0 -> u64; what stands
   { b.load_u32(word32) } -> std::same_as<std::uint32_t>;        // [thread]
   b.store_u32(word32, u32);                                     // [thread]
   b.store_u64(word, u64);                                       // [thread]
@@ -98,19 +86,34 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   b.fill_nan(bytes, u64, dtype{});                              // canonical NaN into u64 elements
   b.copy_local(bytes, source, u64);                             // ordinary copy, this rank's memory
   b.record(mailbox, record);                                    // [thread] host-visible, then its sequence
+  b.allow_next_launch();  // what the stream runs next may be made ready; it touches nothing before this launch has
+                          // ended
+
+  // Calls visit(token, slot, rank) once for each distinct owner of each token in [u64, u64), slots in the order of the
+  // ids; by whichever threads, and in any order of tokens. `early` is this thread's early_id.
+  b.visit_owners(u64, u64, routing, std::int32_t{}, visit);
+  // Calls count(rank, n) so that all n for a rank add up to the tokens of [u64, u64) that it owns an expert of.
+  b.count_owners(u64, u64, routing, std::int32_t{}, u32, count);
+  { b.early_id(routing, u64) } -> std::same_as<std::int32_t>;  // [thread] what it will look at first, from token 0 on
+  // Runs both, each by a part of the team or one after the other; inside, thread_index() and num_threads() are those of
+  // the part, and nothing synchronises.
+  b.side_by_side(both, both);
 
   // What crosses to peers.
   b.put(bytes, source, u64);
-  b.put_rows(u32, row_at);                          // several puts, each row to one or two places, in any order
+  b.put_u32(word32, u32);                           // [thread]
+  b.put_rows(payloads, token);                      // several puts, in any order
   b.post(word, u64);                                // [thread]
   { b.poll(word) } -> std::same_as<std::uint64_t>;  // [thread]
+  { b.poll_flag(word) } -> std::same_as<std::uint64_t>;
   b.publish(u64, word_at, u64);
   { b.wait_all(u64, ready, bounds, probe) } -> std::same_as<wait_status>;
+  { b.poll_all(u64, ready) } -> std::same_as<bool>;  // [team] whether all conditions hold; wait_all that does not wait
   // Calls body(i) for i in [0, u64), each index by one team or part of it; put inside belongs to that part.
   b.for_each_row(u64, body);
   { b.leads_row() } -> std::same_as<bool>;  // [thread]
-  // out = sum of `u32` rows in order, as DESIGN's combine contract; rows may lie at peers.
-  b.reduce_rows(bytes, rows, u32, u64, dtype{});
+  // out = sum of the `u32` rows row_at(0), row_at(1) ... of this rank's memory in order, as DESIGN's combine contract.
+  b.sum_rows(bytes, u32, row_at, u64, dtype{});
 };
 
 /// How a block goes to a function that is kept out of line: as a copy where that is trivial, because what a caller

@@ -20,6 +20,7 @@ struct phase_frame {
   std::uint32_t incarnation = 0;
   std::uint32_t digest = 0;
   const step_words* words = nullptr;  ///< of the launch; see declared()
+  std::uint64_t first_role = 0;       ///< the ticket drawn at entry
   std::uint64_t start_ns = 0;
   std::uint64_t timeout_ns = 0;
   wait_bounds bounds;
@@ -52,11 +53,15 @@ SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& w
   const std::uint64_t chunk_tokens = declared(frame, header_word::chunk_tokens);
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
+  SWITCHYARD_ROLLED
   for (std::uint64_t i = 0; i < bitmap_word + (tokens + 31) / 32; ++i) {
     if (i != static_cast<std::uint64_t>(header_word::reserved) && !is_fresh(words + i)) return false;
   }
   const auto bits_at = [&](std::uint64_t w) { return layout::data_of(block.poll(words + bitmap_word + w)); };
   const std::uint64_t rows = count_bits(bits_at, 0, tokens);
+  // A rank sums the outputs of its own experts where they are.
+  if (frame.which == phase::combine && source == ws.rank) return true;
+  SWITCHYARD_ROLLED
   for (std::uint64_t first = 0, chunk = 0; first < tokens; first += chunk_tokens, ++chunk) {
     const auto last = first + chunk_tokens < tokens ? first + chunk_tokens : tokens;
     // In dispatch a chunk is of the source's tokens, in combine of the rows that it holds for us.
@@ -69,6 +74,7 @@ SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& w
 template <block Block>
 SWITCHYARD_DEVICE_APART rank_set incomplete_peers(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   rank_set missing{};
+  SWITCHYARD_ROLLED
   for (std::int32_t source = 0; source < ws.ep_size; ++source) {
     if (!is_complete(block, ws, frame, source)) insert(missing, source);
   }
@@ -83,6 +89,7 @@ SWITCHYARD_DEVICE_APART void tell_all_ranks(Block& block, const workspace_handle
   const notice told{fault.code, fault.phase, fault.field, static_cast<std::uint8_t>(fault.origin), fault.rank};
   const auto word = layout::tagged(encode(told), incarnation);
   const auto offset = ws.layout.offset_of(layout::region::notice);
+  SWITCHYARD_ROLLED
   for (std::int32_t i = 1; i <= ws.ep_size; ++i) {
     block.post(ws.at<std::uint64_t>((ws.rank + i) % ws.ep_size, offset), word);
   }
@@ -147,6 +154,7 @@ SWITCHYARD_DEVICE_APART bool spell_out_mismatch(Block& block, const workspace_ha
   if (came != wait_status::ready) return false;
   fault.code = fault_code::bad_header;  // unless a field differs: then the digest had a reason
   fault.rank = source;
+  SWITCHYARD_ROLLED
   for (const auto& entry : compared) {
     const auto mine = declared(frame, entry.word);
     const auto theirs = layout::data_of(block.poll(words + static_cast<std::uint64_t>(entry.word)));
@@ -166,6 +174,7 @@ SWITCHYARD_DEVICE_APART void raise_from_notice(Block& block, const workspace_han
   const auto told = decode(layout::data_of(block.broadcast(block.poll(frame.bounds.notice))));
   fault_record fault;
   if (told.code == fault_code::step_mismatch) {
+    SWITCHYARD_ROLLED
     for (std::int32_t source = 0; source < ws.ep_size && fault.code == fault_code::none; ++source) {
       const auto word = block.broadcast(block.poll(ws.header(ws.rank, frame.which, frame.parity, source)));
       if (layout::tag_of(word) != frame.epoch || layout::data_of(word) == frame.digest) continue;

@@ -1,60 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// Combine over the fence transport: owners offer their experts' rows behind released flags, origins pull and sum them.
+// Combine over the fence transport: owners push their experts' rows into the origins' inboxes behind released flags;
+// origins sum them. Roles: combine_order.hpp. Beside its roles a block sums what has arrived, and waits for what has
+// not only when all that this rank sends has begun to be sent.
 //
-// Roles, in ticket order: offer roles (one per origin, or one per origin and chunk when rows are copied first), then
-// one check role per owner, then reduce roles over this rank's tokens.
-// Why rows may be overwritten (invariant 3): combine_rows of this rank were last read by peers in the previous combine.
-// This rank's dispatch of this step has waited for every peer's dispatch header, which a peer posts after its previous
-// combine has ended on its stream.
+// Why rows may be overwritten (invariant 3): an inbox was last read in its rank's previous combine. This rank's
+// dispatch of this step has waited for that rank's dispatch header, which is posted after the previous combine has
+// ended on its stream. What the experts wrote is read by this launch alone, on their own stream.
 #pragma once
 
 #include <cstdint>
 
+#include "protocol/combine_order.hpp"
 #include "protocol/phase.hpp"
 #include "protocol/routing.hpp"
 
 namespace switchyard::protocol {
 
-/// Offers the rows that came from `origin`: those of chunk `chunk`, or all of them when nothing has to be copied.
+/// This rank's header for `origin`, with what it had from that rank in dispatch: both can tell whether they still speak
+/// of the same routing.
 template <block Block>
-SWITCHYARD_DEVICE bool offer_rows(Block& block, const combine_params& p, const phase_frame& frame, std::int32_t origin,
-                                  std::uint64_t chunk) {
+SWITCHYARD_DEVICE void tell_origin(Block& block, const combine_params& p, const phase_frame& frame,
+                                   std::int32_t origin) {
   const auto& ws = p.ws;
-  const bool copies = p.expert_output != nullptr;
-  // Our copy of what the origin sent in this step's dispatch; its tag has been checked there.
+  const auto* sent = ws.header(ws.rank, phase::dispatch, frame.parity, origin);  // its tags have been checked there
+  const auto words = fixed_header_words + (p.tokens_per_rank + 31) / 32;
+  auto* slot = ws.header(origin, phase::combine, frame.parity, ws.rank);
+  SWITCHYARD_ROLLED
+  for (std::uint64_t i = block.thread_index(); i < words; i += block.num_threads()) {
+    if (i >= bitmap_word || i == static_cast<std::uint64_t>(header_word::row_count)) {
+      block.post(slot + i, layout::tagged(layout::data_of(block.poll(sent + i)), frame.epoch));
+    } else {
+      post_fixed_word(block, ws, frame, p.words, origin, static_cast<std::uint32_t>(i));
+    }
+  }
+}
+
+/// Pushes one chunk of the rows that came from `origin`, each to the place in its inbox that it asked for.
+template <block Block>
+SWITCHYARD_DEVICE void send_outputs(Block& block, const combine_params& p, const phase_frame& frame,
+                                    std::int32_t origin, std::uint32_t chunk) {
+  const auto& ws = p.ws;
   const auto* sent = ws.header(ws.rank, phase::dispatch, frame.parity, origin);
   const std::uint64_t rows = layout::data_of(block.poll(sent + static_cast<std::uint64_t>(header_word::row_count)));
-
-  const auto first = copies ? chunk * p.chunk_tokens : 0;
-  const auto last = copies && first + p.chunk_tokens < rows ? first + p.chunk_tokens : rows;
-  if (first < last) {
-    if (copies) {
-      const auto row_bytes = p.elements * itemsize(p.type);
-      const auto at = (static_cast<std::uint64_t>(origin) * p.tokens_per_rank + first) * row_bytes;
-      auto* offered = ws.local<std::byte>(ws.layout.offset_of(layout::region::combine_rows));
-      block.copy_local(offered + at, p.expert_output + at, (last - first) * row_bytes);
-    }
-    // Releases the rows, whoever wrote them (this copy, or the experts before us on the stream), to reduce_tokens.
-    const auto first_flag = first / p.chunk_tokens;
-    const auto num_flags = (last + p.chunk_tokens - 1) / p.chunk_tokens - first_flag;
-    block.publish(
-        num_flags, [&](std::uint64_t i) { return ws.flag(origin, phase::combine, ws.rank, first_flag + i); },
-        layout::tagged(1, frame.epoch));
-  }
-  // After the rows, whose fence would otherwise wait for these words too; neither needs the other.
-  if (chunk == 0) {
-    const auto words = fixed_header_words + (p.tokens_per_rank + 31) / 32;
-    auto* slot = ws.header(origin, phase::combine, frame.parity, ws.rank);
-    for (std::uint64_t i = block.thread_index(); i < words; i += block.num_threads()) {
-      if (i >= bitmap_word || i == static_cast<std::uint64_t>(header_word::row_count)) {
-        // Echoed, so that the origin can tell that both still speak of the same routing.
-        block.post(slot + i, layout::tagged(layout::data_of(block.poll(sent + i)), frame.epoch));
-      } else {
-        post_fixed_word(block, ws, frame, origin, i);
-      }
-    }
-  }
-  return true;
+  const auto first = chunk * p.chunk_tokens();
+  const auto last = first + p.chunk_tokens() < rows ? first + p.chunk_tokens() : rows;
+  if (first >= last) return;
+  const auto row_bytes = p.elements * itemsize(p.type);
+  const auto from = static_cast<std::uint64_t>(origin) * p.tokens_per_rank + first;
+  const auto* return_rows = ws.local<const std::uint32_t>(ws.layout.offset_of(layout::region::return_rows)) + from;
+  const auto* outputs = p.expert_output + from * row_bytes;
+  auto* inbox = ws.at<std::byte>(origin, ws.layout.offset_of(layout::region::combine_inbox));
+  block.for_each_row(last - first, [&](std::uint64_t i) {
+    block.put(inbox + static_cast<std::uint64_t>(return_rows[i]) * row_bytes, outputs + i * row_bytes, row_bytes);
+  });
+  // Releases the rows to reduce_tokens at the origin.
+  block.publish(
+      1, [&](std::uint64_t) { return ws.flag(origin, phase::combine, ws.rank, chunk); },
+      layout::tagged(1, frame.epoch));
 }
 
 /// The fault of an owner that speaks of another routing: the first bitmap word that differs, or else the counts.
@@ -71,6 +73,7 @@ SWITCHYARD_DEVICE_APART void raise_from_echo(handed_over<Block> block, const com
   fault.field = step_field::row_count;
   fault.expected = rows;
   fault.actual = told;
+  SWITCHYARD_ROLLED
   for (std::uint64_t word = 0; word < (p.tokens_per_rank + 31) / 32; ++word) {
     const auto theirs = layout::data_of(block.poll(echo + word));
     if (theirs == kept[word]) continue;
@@ -84,87 +87,142 @@ SWITCHYARD_DEVICE_APART void raise_from_echo(handed_over<Block> block, const com
 
 /// Waits for the owner's header and compares its echo of the routing with what this rank sent.
 template <block Block>
-SWITCHYARD_DEVICE bool check_owner(Block& block, const combine_params& p, const phase_frame& frame,
-                                   std::int32_t owner) {
+SWITCHYARD_DEVICE bool check_owner(Block& block, const combine_params& p, const phase_frame& frame, std::int32_t owner,
+                                   header_tally& tally) {
   const auto& ws = p.ws;
-  if (!await_header(block, ws, frame, p.tokens_per_rank, owner)) return false;
-  const auto* echo = ws.header(ws.rank, phase::combine, frame.parity, owner);
   const auto* kept = ws.local<std::uint32_t>(ws.layout.offset_of(layout::region::sent_bitmaps)) +
                      static_cast<std::uint64_t>(owner) * ws.layout.dims.bitmap_words();
-  const auto words = (p.tokens_per_rank + 31) / 32;
-  const auto theirs_at = [&](std::uint64_t word) { return layout::data_of(block.poll(echo + bitmap_word + word)); };
-  std::uint32_t differing = 0;
-  for (std::uint64_t word = block.thread_index(); word < words; word += block.num_threads()) {
-    if (theirs_at(word) != kept[word]) ++differing;
+  const auto compare_word = [&](std::uint64_t word, std::uint32_t theirs) {
+    if (theirs != kept[word]) block.scratch_add(&tally.found, 1);
+  };
+  if (!await_header(block, ws, frame, p.tokens_per_rank, owner, tally, compare_word)) return false;
+  std::uint32_t sent = 0;
+  SWITCHYARD_ROLLED
+  for (std::uint64_t word = block.thread_index(); word * 32 < p.tokens_per_rank; word += block.num_threads()) {
+    sent += static_cast<std::uint32_t>(std::popcount(kept[word] & bits_within(word, 0, p.tokens_per_rank)));
   }
-  const bool same_bitmap = block.team_sum(differing) == 0;
-  const auto rows = count_bits_together(
-      block, [kept](std::uint64_t w) { return kept[w]; }, p.tokens_per_rank);
-  const auto told = layout::data_of(block.poll(echo + static_cast<std::uint64_t>(header_word::row_count)));
-  if (same_bitmap && rows == told) return true;
-  raise_from_echo<Block>(block, p, frame, owner, rows, told);
+  const auto rows = block.team_sum(sent);
+  if (tally.found == 0 && rows == tally.told_rows) return true;
+  raise_from_echo<Block>(block, p, frame, owner, rows, tally.told_rows);
   return false;
 }
 
-/// Sums the rows of tokens [first, last).
+/// What became of a try to sum some tokens.
+enum class sum_status : std::uint8_t { done, not_here, failed };
+
+/// Sums the rows of tokens [first, last): its own experts' where they are, other ranks' from the inbox. Where `waits`
+/// is false, only if they are all here.
 template <block Block>
-SWITCHYARD_DEVICE bool reduce_tokens(Block& block, const combine_params& p, const phase_frame& frame,
-                                     std::uint64_t first, std::uint64_t last) {
+SWITCHYARD_DEVICE sum_status sum_tokens(Block& block, const combine_params& p, const phase_frame& frame,
+                                        std::uint64_t first, std::uint64_t last, bool waits) {
   const auto& ws = p.ws;
-  const auto slots = ws.layout.dims.slots();
-  const auto* routes = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + first * slots;
-  const auto is_offered = [&](std::uint64_t i) {
+  const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
+  const auto* routes =
+      ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + wide_product(first, slots);
+  // 32 bits, because a GPU has to build long divisions from other instructions.
+  const auto chunk_tokens = static_cast<std::uint32_t>(p.chunk_tokens());
+  const auto is_here = [&](std::uint64_t i) {
     const auto route = routes[i];
-    if (route.rank < 0) return true;
-    const auto* flag = ws.flag(ws.rank, phase::combine, route.rank, route.row / p.chunk_tokens);
-    return layout::tag_of(block.poll(flag)) == frame.epoch;
+    if (route.rank < 0 || route.rank == ws.rank) return true;
+    const auto* flag = ws.flag(ws.rank, phase::combine, route.rank, route.row / chunk_tokens);
+    return layout::tag_of(block.poll_flag(flag)) == frame.epoch;
   };
-  // Acquires the rows: pairs with publish in offer_rows at each owner.
-  const auto needed = (last - first) * slots;
-  const auto status = block.wait_all(needed, is_offered, bounds_for(frame, awaited::rows), [] { return false; });
-  if (status != wait_status::ready) {
-    std::uint64_t late = 0;
-    while (late < needed && is_offered(late)) ++late;
-    return settle(block, ws, frame, status, awaited::rows, late < needed ? routes[late].rank : -1);
+  // Acquires the rows: pairs with publish in send_outputs at each owner.
+  const auto needed = wide_product(last - first, slots);
+  if (!waits) {
+    if (!block.poll_all(needed, is_here)) return sum_status::not_here;
+  } else {
+    const auto status = block.wait_all(needed, is_here, bounds_for(frame, awaited::rows), [] { return false; });
+    if (status != wait_status::ready) {
+      std::uint64_t late = 0;
+      SWITCHYARD_ROLLED
+      while (late < needed && is_here(late)) ++late;
+      (void)settle(block, ws, frame, status, awaited::rows, late < needed ? routes[late].rank : -1);
+      return sum_status::failed;
+    }
   }
 
   const auto row_bytes = p.elements * itemsize(p.type);
-  const auto offered = ws.layout.offset_of(layout::region::combine_rows);
+  const auto own_row = static_cast<std::uint64_t>(ws.rank) * p.tokens_per_rank;
+  const auto* inbox = ws.local<const std::byte>(ws.layout.offset_of(layout::region::combine_inbox));
   block.for_each_row(last - first, [&](std::uint64_t i) {
-    const std::byte* rows[max_top_k];
+    const auto* token_routes = routes + wide_product(i, slots);
+    const auto inbox_row = wide_product(first + i, slots);
     std::uint32_t num_rows = 0;
-    for (std::uint64_t slot = 0; slot < slots; ++slot) {
-      const auto route = routes[i * slots + slot];
-      if (route.rank < 0) break;
-      const auto row = static_cast<std::uint64_t>(ws.rank) * p.tokens_per_rank + route.row;
-      rows[num_rows++] = ws.at<const std::byte>(route.rank, offered + row * row_bytes);
-    }
-    block.reduce_rows(p.output + (first + i) * row_bytes, rows, num_rows, p.elements, p.type);
+    SWITCHYARD_ROLLED
+    while (num_rows < slots && token_routes[num_rows].rank >= 0) ++num_rows;
+    const auto row_at = [&](std::uint32_t slot) {
+      const auto route = token_routes[slot];
+      return route.rank == ws.rank ? p.expert_output + wide_product(own_row + route.row, row_bytes)
+                                   : inbox + wide_product(inbox_row + slot, row_bytes);
+    };
+    block.sum_rows(p.output + wide_product(first + i, row_bytes), num_rows, row_at, p.elements, p.type);
   });
-  return true;
+  return sum_status::done;
+}
+
+/// Takes roles and sums by turns until there are none left. Returns whether all went well.
+template <block Block, class Prepare>
+SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const phase_frame& frame,
+                                    header_tally& tally, Prepare prepare) {
+  const auto& ws = p.ws;
+  const auto chunk_tokens = static_cast<std::uint32_t>(p.chunk_tokens());
+  const auto sum_size = static_cast<std::uint32_t>(p.reduce_tokens());
+  const combine_order order((static_cast<std::uint32_t>(p.tokens_per_rank) + chunk_tokens - 1) / chunk_tokens,
+                            ws.ep_size, ws.rank);
+  const auto sums = (static_cast<std::uint32_t>(p.num_tokens) + sum_size - 1) / sum_size;
+  // With a block for everything, each has its own, and nobody need draw again.
+  const bool one_each = ws.num_blocks >= order.size() + sums;
+  constexpr auto none = ~std::uint32_t{0};
+  auto ticket = static_cast<std::uint32_t>(frame.first_role);
+  auto sum = one_each && ticket >= order.size() ? ticket - order.size() : none;
+  SWITCHYARD_ROLLED
+  for (;;) {
+    const bool has_role = ticket < order.size();
+    if (ticket >= order.end_of_sends()) block.allow_next_launch();  // all that is to be sent has begun to be
+    if (has_role) {
+      const auto role = order.at(ticket);
+      if (role.work == combine_work::tell) {
+        tell_origin(block, p, frame, role.rank);
+      } else if (role.work == combine_work::send) {
+        send_outputs(block, p, frame, role.rank, role.chunk);
+      } else if (!check_owner(block, p, frame, role.rank, tally)) {
+        return false;
+      }
+      if (one_each) return true;
+    }
+    if (sum == none) {
+      sum = block.broadcast(block.thread_index() == 0 ? block.draw_ticket(&ws.round().next_sum) : 0U);
+    }
+    if (sum < sums) {
+      const auto first = sum * p.reduce_tokens();
+      const auto last = first + p.reduce_tokens() < p.num_tokens ? first + p.reduce_tokens() : p.num_tokens;
+      const auto status = sum_tokens(block, p, frame, first, last, !has_role);
+      if (status == sum_status::failed) return false;
+      if (status == sum_status::done) sum = none;
+    } else if (!has_role) {
+      return true;
+    }
+    if (one_each) return true;
+    if (!has_role) continue;
+    block.sync();  // the next role uses the scratch again
+    prepare();
+    ticket = block.broadcast(block.thread_index() == 0 ? block.draw_ticket(&ws.round().next_ticket) : 0U);
+  }
 }
 
 template <block Block>
 SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
-  const auto frame = enter(block, p.ws, phase::combine, p.words, p.words_digest);
-  if (frame.open) {
-    const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
-    const auto chunks = p.expert_output == nullptr ? 1 : (p.tokens_per_rank + p.chunk_tokens - 1) / p.chunk_tokens;
-    const auto offers = ranks * chunks;
-    const auto reduces = (p.num_tokens + p.reduce_tokens - 1) / p.reduce_tokens;
-    run_roles(block, p.ws, offers + ranks + reduces, [&](std::uint64_t role) {
-      if (role < offers) {
-        // Chunk-major: every origin's first rows before any origin's last.
-        return offer_rows(block, p, frame, static_cast<std::int32_t>(role % ranks), role / ranks);
-      }
-      if (role < offers + ranks) return check_owner(block, p, frame, static_cast<std::int32_t>(role - offers));
-      const auto first = (role - offers - ranks) * p.reduce_tokens;
-      const auto last = first + p.reduce_tokens < p.num_tokens ? first + p.reduce_tokens : p.num_tokens;
-      return reduce_tokens(block, p, frame, first, last);
-    });
-  }
+  auto* words = block.scratch(scratch_words(p));
+  auto& tally = *reinterpret_cast<header_tally*>(words);
+  const auto prepare = [&] {
+    SWITCHYARD_ROLLED
+    for (std::uint64_t i = block.thread_index(); i < header_tally_words; i += block.num_threads()) words[i] = 0;
+  };
+  const auto frame = enter(block, p.ws, phase::combine, p.words, p.words_digest, prepare);
+  const bool succeeded = frame.open && send_and_sum(block, p, frame, tally, prepare);
   // A failed combine must not be mistaken for a result.
-  leave(block, p.ws, frame, [&] { block.fill_nan(p.output, p.num_tokens * p.elements, p.type); });
+  leave(block, p.ws, frame, succeeded, [&] { block.fill_nan(p.output, p.num_tokens * p.elements, p.type); });
 }
 
 }  // namespace switchyard::protocol

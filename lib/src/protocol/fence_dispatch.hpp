@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dispatch over the fence transport: rows, then one released flag for each chunk of rows.
 //
-// Roles, in ticket order: one send role per chunk of this rank's T tokens, then one receive role per source.
+// Roles, in ticket order: one send role per chunk of this rank's T tokens, then the receive roles of each source. Every
+// block routes the tokens before its own chunk too, for the rows that they take: reading ids again is cheaper than to
+// wait for other blocks' counts, and no block then waits for another of its own rank.
 // Why buffers may be overwritten (invariant 3): this rank's stream has ended the previous step's combine, which waited
 // for every peer's combine header; a peer posts that header after its experts have read its receive buffers. So every
-// peer is past reading what this dispatch overwrites, but for the header slots: a peer may still be in the previous
-// combine, reading the bitmaps of that step. Those lie in the slots of the other parity.
+// peer is past reading what this dispatch overwrites, but for two things. Header slots: a peer may still be in the
+// previous combine, reading the bitmaps of that step; those lie in the slots of the other parity. Return rows: this
+// rank's combine had every output that it was due, and a peer reads a return row before it sends that output.
 #pragma once
 
 #include <cstdint>
@@ -15,180 +18,195 @@
 
 namespace switchyard::protocol {
 
-/// A send role's part of the tokens, and its tables in the block's scratch.
+/// A block's tables in its scratch.
+struct dispatch_scratch {
+  header_tally* tally = nullptr;
+  std::uint32_t* base = nullptr;   ///< [ep_size] rows of the tokens before the span, for each rank; kept between roles
+  std::uint32_t* bits = nullptr;   ///< send: [ep_size, span_words] the span's tokens for each rank; receive: a bitmap
+  std::int32_t* owners = nullptr;  ///< send: [tokens of the chunk, slots] distinct ranks in slot order, then -1
+  std::uint32_t ranks = 0;
+  std::uint32_t span_words = 0;
+  std::uint32_t places = 0;  ///< of owners
+
+  template <block Block>
+  SWITCHYARD_DEVICE static dispatch_scratch of(Block& block, const dispatch_params& p) {
+    dispatch_scratch s;
+    auto* words = block.scratch(scratch_words(p));
+    s.ranks = static_cast<std::uint32_t>(p.ws.ep_size);
+    s.span_words = static_cast<std::uint32_t>((p.chunk_tokens() + 31) / 32);
+    s.places = static_cast<std::uint32_t>(p.chunk_tokens() * p.ws.layout.dims.slots());
+    s.tally = reinterpret_cast<header_tally*>(words);
+    s.base = words + header_tally_words;
+    s.bits = s.base + s.ranks;
+    s.owners = reinterpret_cast<std::int32_t*>(s.bits + s.ranks * s.span_words);
+    return s;
+  }
+  /// Empties what a role fills in. The team synchronises after.
+  template <block Block>
+  SWITCHYARD_DEVICE void prepare(Block& block, bool first) const {
+    auto* words = reinterpret_cast<std::uint32_t*>(tally);
+    SWITCHYARD_ROLLED
+    for (std::uint32_t i = block.thread_index(); i < header_tally_words; i += block.num_threads()) words[i] = 0;
+    SWITCHYARD_ROLLED
+    for (std::uint32_t i = block.thread_index(); i < ranks && first; i += block.num_threads()) base[i] = 0;
+    SWITCHYARD_ROLLED
+    for (std::uint32_t i = block.thread_index(); i < ranks * span_words; i += block.num_threads()) bits[i] = 0;
+    SWITCHYARD_ROLLED
+    for (std::uint32_t i = block.thread_index(); i < places; i += block.num_threads()) owners[i] = -1;
+  }
+};
+
+/// A send role's part of the tokens.
 struct chunk_frame {
   std::uint64_t first = 0;  ///< tokens [first, last) are sent by this role; last <= T
   std::uint64_t last = 0;
   std::uint64_t span_first = 0;  ///< the same, widened to whole bitmap words
-  std::uint64_t span_words = 0;
-  std::uint32_t* bits = nullptr;    ///< [ep_size, span_words] tokens routed to each rank
-  std::uint32_t* base = nullptr;    ///< [ep_size] packed row of the chunk's first token at each rank
-  std::uint32_t* counts = nullptr;  ///< [ep_size] rows of the chunk for each rank
-  layout::route* routes = nullptr;  ///< [tokens of the chunk, slots]
-
-  [[nodiscard]] SWITCHYARD_DEVICE std::uint32_t rows_before(std::int32_t rank, std::uint64_t token) const {
-    const auto* words = bits + static_cast<std::uint64_t>(rank) * span_words;
-    return count_bits([words](std::uint64_t w) { return words[w]; }, first - span_first, token - span_first);
-  }
+  std::uint64_t span_last = 0;
 };
 
-/// Routes the chunk's tokens: fills bits and counts, and tells the later chunks how many rows come before theirs.
-template <block Block>
-SWITCHYARD_DEVICE chunk_frame route_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
-                                          std::uint64_t chunk) {
-  const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
+constexpr chunk_frame chunk_of(const dispatch_params& p, std::uint64_t chunk) {
   chunk_frame c;
-  c.first = chunk * p.chunk_tokens;
-  c.last = c.first + p.chunk_tokens < p.tokens_per_rank ? c.first + p.chunk_tokens : p.tokens_per_rank;
+  c.first = chunk * p.chunk_tokens();
+  c.last = c.first + p.chunk_tokens() < p.tokens_per_rank ? c.first + p.chunk_tokens() : p.tokens_per_rank;
   c.span_first = c.first / 32 * 32;
-  c.span_words = (c.last - c.span_first + 31) / 32;
-  c.bits = block.scratch(scratch_words(p));
-  c.base = c.bits + ranks * c.span_words;
-  c.counts = c.base + ranks;
-  c.routes = reinterpret_cast<layout::route*>(c.counts + ranks);
-  // Bits and bases.
-  for (std::uint64_t i = block.thread_index(); i < ranks * (c.span_words + 1); i += block.num_threads()) c.bits[i] = 0;
-  block.sync();
-
-  const auto slots = p.ws.layout.dims.slots();
-  const auto span_last = c.span_first + c.span_words * 32;
-  const auto last_token = span_last < p.num_tokens ? span_last : p.num_tokens;
-  for (auto token = c.span_first + block.thread_index(); token < last_token; token += block.num_threads()) {
-    const auto bit = token - c.span_first;
-    auto* route = token >= c.first && token < c.last ? c.routes + (token - c.first) * slots : nullptr;
-    std::uint64_t slot = 0;
-    p.experts.for_each_owner(p.topk_ids + token * static_cast<std::uint64_t>(p.top_k), p.top_k, [&](std::int32_t rank) {
-      block.scratch_or(c.bits + static_cast<std::uint64_t>(rank) * c.span_words + bit / 32, 1U << (bit % 32));
-      if (route != nullptr) route[slot] = {rank, 0};
-      ++slot;
-    });
-    for (; slot < slots && route != nullptr; ++slot) route[slot] = {-1, 0};
-  }
-  block.sync();
-
-  auto* published = p.ws.local<std::uint64_t>(p.ws.layout.offset_of(layout::region::chunk_counts));
-  for (std::uint64_t rank = block.thread_index(); rank < ranks; rank += block.num_threads()) {
-    c.counts[rank] = c.rows_before(static_cast<std::int32_t>(rank), c.last);
-    // Valid by itself, for the look-back of later chunks: the tag tells it from the last phase's count.
-    block.store_u64(published + chunk * ranks + rank, layout::tagged(c.counts[rank], frame.epoch));
-  }
+  c.span_last = (c.last + 31) / 32 * 32;
   return c;
 }
 
-/// Posts the part of the header that this chunk knows: its bitmap words, and for the first chunk the fixed words.
+/// Routes the tokens from `tallied` on: those before the span add to base, those of the span set bits, those of the
+/// chunk have their ranks listed.
+template <block Block>
+SWITCHYARD_DEVICE void route_tokens(Block& block, const dispatch_params& p, const dispatch_scratch& s,
+                                    const chunk_frame& c, std::uint64_t tallied, std::int32_t early) {
+  const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
+  const auto end = c.span_last < p.num_tokens ? c.span_last : p.num_tokens;
+  // A few tokens are counted on the way, many apart from it, by those who can do so faster.
+  constexpr std::uint64_t few = 256;
+  if (c.span_first - tallied > few) {
+    block.count_owners(tallied, c.span_first < end ? c.span_first : end, p.routing, early, s.ranks,
+                       [&](std::int32_t rank, std::uint32_t count) { block.scratch_add(s.base + rank, count); });
+    tallied = c.span_first;
+  }
+  block.visit_owners(tallied, end, p.routing, early, [&](std::uint64_t token, std::uint32_t slot, std::int32_t rank) {
+    if (token < c.span_first) return block.scratch_add(s.base + rank, 1);
+    const auto bit = static_cast<std::uint32_t>(token - c.span_first);
+    block.scratch_or(s.bits + static_cast<std::uint32_t>(rank) * s.span_words + bit / 32, 1U << (bit % 32));
+    if (token >= c.first && token < c.last) s.owners[static_cast<std::uint32_t>(token - c.first) * slots + slot] = rank;
+  });
+}
+
+/// Rows for `rank` of the span's tokens before `token`.
+SWITCHYARD_DEVICE inline std::uint32_t rows_before(const dispatch_scratch& s, const chunk_frame& c, std::uint32_t rank,
+                                                   std::uint64_t token) {
+  const auto* words = s.bits + rank * s.span_words;
+  return count_bits([words](std::uint64_t w) { return words[w]; }, 0, token - c.span_first);
+}
+SWITCHYARD_DEVICE inline std::uint32_t rows_of_chunk(const dispatch_scratch& s, const chunk_frame& c,
+                                                     std::uint32_t rank) {
+  return rows_before(s, c, rank, c.last) - rows_before(s, c, rank, c.first);
+}
+
+/// Posts the part of the header that this chunk knows: its bitmap words, for the first chunk the fixed words, for the
+/// last one how many rows there are in all.
 template <block Block>
 SWITCHYARD_DEVICE void post_header_part(Block& block, const dispatch_params& p, const phase_frame& frame,
-                                        const chunk_frame& c) {
+                                        const dispatch_scratch& s, const chunk_frame& c) {
   const auto& ws = p.ws;
-  const auto ranks = static_cast<std::uint64_t>(ws.ep_size);
+  const auto slot_at = [&](std::uint32_t rank) {
+    return ws.header(static_cast<std::int32_t>(rank), phase::dispatch, frame.parity, ws.rank);
+  };
   if (c.first == 0) {
-    for (std::uint64_t i = block.thread_index(); i < ranks * fixed_header_words; i += block.num_threads()) {
-      const auto index = i % fixed_header_words;
-      if (index == static_cast<std::uint64_t>(header_word::row_count)) continue;
-      post_fixed_word(block, ws, frame, static_cast<std::int32_t>(i / fixed_header_words), index);
+    SWITCHYARD_ROLLED
+    for (std::uint32_t i = block.thread_index(); i < s.ranks * fixed_header_words; i += block.num_threads()) {
+      const auto index = i % static_cast<std::uint32_t>(fixed_header_words);
+      if (index == static_cast<std::uint32_t>(header_word::row_count)) continue;
+      post_fixed_word(block, ws, frame, p.words, static_cast<std::int32_t>(i / fixed_header_words), index);
+    }
+  }
+  if (c.last == p.tokens_per_rank) {
+    SWITCHYARD_ROLLED
+    for (std::uint32_t rank = block.thread_index(); rank < s.ranks; rank += block.num_threads()) {
+      block.post(slot_at(rank) + static_cast<std::uint64_t>(header_word::row_count),
+                 layout::tagged(s.base[rank] + rows_before(s, c, rank, c.last), frame.epoch));
     }
   }
   // A word of 32 tokens belongs to the chunk that holds its first token; small chunks share words.
-  const auto word_first = (c.first + 31) / 32;
-  const auto word_last = (c.last + 31) / 32;
-  if (word_first >= word_last) return;
-  const auto words = word_last - word_first;
+  if (c.first != c.span_first) return;
+  const auto words = static_cast<std::uint32_t>(c.span_last - c.span_first) / 32;
   auto* kept = ws.local<std::uint32_t>(ws.layout.offset_of(layout::region::sent_bitmaps));
-  for (std::uint64_t i = block.thread_index(); i < ranks * words; i += block.num_threads()) {
+  SWITCHYARD_ROLLED
+  for (std::uint32_t i = block.thread_index(); i < s.ranks * words; i += block.num_threads()) {
     const auto rank = i / words;
-    const auto word = word_first + i % words;
-    const auto bits = c.bits[rank * c.span_words + word - c.span_first / 32];
+    const auto word = c.span_first / 32 + i % words;
+    const auto bits = s.bits[rank * s.span_words + i % words];
     kept[rank * ws.layout.dims.bitmap_words() + word] = bits;
-    auto* slot = ws.header(static_cast<std::int32_t>(rank), phase::dispatch, frame.parity, ws.rank);
-    block.post(slot + bitmap_word + word, layout::tagged(bits, frame.epoch));
+    block.post(slot_at(rank) + bitmap_word + word, layout::tagged(bits, frame.epoch));
   }
 }
 
-/// Sums the counts of earlier chunks: where this chunk's rows begin at each rank. The last chunk then knows, and posts,
-/// how many rows there are in all.
+/// Copies every token of the chunk to each of its ranks, and says where the rank's output for it is to go. Keeps the
+/// routes for combine.
 template <block Block>
-SWITCHYARD_DEVICE bool look_back(Block& block, const dispatch_params& p, const phase_frame& frame, const chunk_frame& c,
-                                 std::uint64_t chunk) {
-  const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
-  const auto* published = p.ws.local<std::uint64_t>(p.ws.layout.offset_of(layout::region::chunk_counts));
-  // Lower tickets only: their blocks have begun, and publish their counts before they wait for anything.
-  const bool came = await(block, p.ws, frame, awaited::own_counts, p.ws.rank, chunk * ranks,
-                          [&](std::uint64_t i) { return layout::tag_of(block.poll(published + i)) == frame.epoch; });
-  if (!came) return false;
-  for (std::uint64_t i = block.thread_index(); i < chunk * ranks; i += block.num_threads()) {
-    block.scratch_add(c.base + i % ranks, layout::data_of(block.poll(published + i)));
-  }
-  block.sync();
-  for (std::uint64_t rank = block.thread_index(); rank < ranks && c.last == p.tokens_per_rank;
-       rank += block.num_threads()) {
-    auto* slot = p.ws.header(static_cast<std::int32_t>(rank), phase::dispatch, frame.parity, p.ws.rank);
-    block.post(slot + static_cast<std::uint64_t>(header_word::row_count),
-               layout::tagged(c.base[rank] + c.counts[rank], frame.epoch));
-  }
-  return true;
-}
-
-/// Gives every route of the chunk its packed row, and keeps it for combine.
-template <block Block>
-SWITCHYARD_DEVICE void place_rows(Block& block, const dispatch_params& p, const chunk_frame& c) {
-  const auto slots = p.ws.layout.dims.slots();
-  auto* kept = p.ws.local<layout::route>(p.ws.layout.offset_of(layout::region::routes)) + c.first * slots;
-  const auto last_token = c.last < p.num_tokens ? c.last : p.num_tokens;
-  const auto routes = last_token > c.first ? (last_token - c.first) * slots : 0;
-  for (std::uint64_t i = block.thread_index(); i < routes; i += block.num_threads()) {
-    auto route = c.routes[i];
-    if (route.rank >= 0) route.row = c.base[route.rank] + c.rows_before(route.rank, c.first + i / slots);
-    c.routes[i] = route;
-    kept[i] = route;
-  }
-  block.sync();
-}
-
-/// Copies every token of the chunk to each of its ranks.
-template <block Block>
-SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const chunk_frame& c) {
+SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const dispatch_scratch& s,
+                                 const chunk_frame& c) {
   const auto& ws = p.ws;
   const auto slots = ws.layout.dims.slots();
   const auto last_token = c.last < p.num_tokens ? c.last : p.num_tokens;
   if (c.first >= last_token) return;
   const auto first_row = static_cast<std::uint64_t>(ws.rank) * p.tokens_per_rank;
+  auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes));
+  const auto return_rows = ws.layout.offset_of(layout::region::return_rows);
   block.for_each_row(last_token - c.first, [&](std::uint64_t i) {
     const auto token = c.first + i;
-    const auto* routes = c.routes + i * slots;
+    const auto route_at = [&](std::uint64_t slot) {
+      const auto rank = slot < slots ? s.owners[i * slots + slot] : -1;
+      if (rank < 0) return layout::route{-1, 0};
+      return layout::route{rank, s.base[rank] + rows_before(s, c, static_cast<std::uint32_t>(rank), token)};
+    };
+    const auto keep = [&](std::uint64_t slot, layout::route route) {
+      const auto at = token * slots + slot;
+      kept[at] = route;
+      if (route.rank < 0) return;
+      block.put_u32(ws.at<std::uint32_t>(route.rank, return_rows) + first_row + route.row,
+                    static_cast<std::uint32_t>(at));
+    };
     // Two ranks at a time: what is loaded once is stored twice.
-    for (std::uint64_t slot = 0; slot < slots && routes[slot].rank >= 0; slot += 2) {
-      const auto one = routes[slot];
-      const auto other = slot + 1 < slots ? routes[slot + 1] : layout::route{-1, 0};
-      auto* base = ws.peers[one.rank];
-      auto* other_base = other.rank >= 0 ? ws.peers[other.rank] : nullptr;
-      block.put_rows(p.num_payloads, [&](std::uint32_t k) {
-        const auto& payload = p.payloads[k];
-        const auto region = ws.layout.offset_of(payload.destination);
-        row_put row;
-        row.in = payload.data + token * payload.row_bytes;
-        row.out = base + region + (first_row + one.row) * payload.row_bytes;
-        if (other_base != nullptr) row.other_out = other_base + region + (first_row + other.row) * payload.row_bytes;
-        row.bytes = payload.row_bytes;
-        return row;
-      });
+    SWITCHYARD_ROLLED
+    for (std::uint64_t slot = 0; slot < slots; slot += 2) {
+      const auto one = route_at(slot);
+      const auto other = route_at(slot + 1);
+      if (block.leads_row()) {
+        keep(slot, one);
+        if (slot + 1 < slots) keep(slot + 1, other);
+      }
+      if (one.rank < 0) continue;
+      token_rows rows;
+      rows.token = token;
+      rows.out = ws.base_of(one.rank);
+      rows.row = first_row + one.row;
+      if (other.rank >= 0) rows.other_out = ws.base_of(other.rank);
+      rows.other_row = first_row + other.row;
+      block.put_rows(p.payloads, rows);
     }
   });
 }
 
 template <block Block>
 SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
-                                  std::uint64_t chunk) {
-  const auto c = route_chunk(block, p, frame, chunk);
-  post_header_part(block, p, frame, c);
-  if (!look_back(block, p, frame, c, chunk)) return false;
-  place_rows(block, p, c);
-  send_rows(block, p, c);
-  // Releases the chunk's rows to wait_all in receive_source of each peer that has some.
+                                  const dispatch_scratch& s, std::uint64_t chunk, std::uint64_t& tallied,
+                                  std::int32_t early) {
+  const auto c = chunk_of(p, chunk);
+  route_tokens(block, p, s, c, tallied, early);
+  block.sync();
+  tallied = c.span_first;
+  block.side_by_side([&] { send_rows(block, p, s, c); }, [&] { post_header_part(block, p, frame, s, c); });
+  // Releases the chunk's rows to receive_part of each peer that has some.
   block.publish(
-      static_cast<std::uint64_t>(p.ws.ep_size),
+      s.ranks,
       [&](std::uint64_t peer) {
-        return c.counts[peer] == 0 ? nullptr
-                                   : p.ws.flag(static_cast<std::int32_t>(peer), phase::dispatch, p.ws.rank, chunk);
+        return rows_of_chunk(s, c, static_cast<std::uint32_t>(peer)) == 0
+                   ? nullptr
+                   : p.ws.flag(static_cast<std::int32_t>(peer), phase::dispatch, p.ws.rank, chunk);
       },
       layout::tagged(1, frame.epoch));
   return true;
@@ -207,42 +225,66 @@ SWITCHYARD_DEVICE_APART void raise_bad_count(handed_over<Block> block, const wor
   raise(block, ws, frame, fault);
 }
 
-/// Waits for everything from one source and completes this rank's views of it.
+/// Waits for a part of the chunks from one source and completes this rank's views of them. The first part also tells
+/// the count, the last one marks what holds no token.
 template <block Block>
-SWITCHYARD_DEVICE bool receive_source(Block& block, const dispatch_params& p, const phase_frame& frame,
-                                      std::int32_t source) {
+SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, const phase_frame& frame,
+                                    const dispatch_scratch& s, std::int32_t source, std::uint64_t part) {
   const auto& ws = p.ws;
-  if (!await_header(block, ws, frame, p.tokens_per_rank, source)) return false;
-  const auto* header = ws.header(ws.rank, phase::dispatch, frame.parity, source);
-  const auto bits_at = [&](std::uint64_t word) { return layout::data_of(block.poll(header + bitmap_word + word)); };
-  const auto rows = count_bits_together(block, bits_at, p.tokens_per_rank);
-  const auto told = layout::data_of(block.poll(header + static_cast<std::uint64_t>(header_word::row_count)));
-  if (rows != told) {
-    raise_bad_count<Block>(block, ws, frame, source, rows, told);
+  auto* bitmap = s.bits;
+  const auto take_word = [&](std::uint64_t word, std::uint32_t bits) {
+    bitmap[word] = bits;
+    block.scratch_add(&s.tally->found,
+                      static_cast<std::uint32_t>(std::popcount(bits & bits_within(word, 0, p.tokens_per_rank))));
+  };
+  if (!await_header(block, ws, frame, p.tokens_per_rank, source, *s.tally, take_word)) return false;
+  const auto rows = s.tally->found;
+  if (rows != s.tally->told_rows) {
+    raise_bad_count<Block>(block, ws, frame, source, rows, s.tally->told_rows);
     return false;
   }
 
-  // Padding first: it needs no rows.
-  const auto ids_per_row = static_cast<std::uint64_t>(p.top_k);
+  const auto parts_shift = receive_parts_shift(p.tokens_per_rank);
+  const auto parts = std::uint64_t{1} << parts_shift;
+  const auto ids_per_row = std::uint64_t{p.routing.top_k};
+  const auto source_row = static_cast<std::uint64_t>(source) * p.tokens_per_rank;
   auto* ids = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids));
-  const auto first_padding = static_cast<std::uint64_t>(source) * p.tokens_per_rank + rows;
-  block.fill_i32(ids + first_padding * ids_per_row, p.invalid_expert_id, (p.tokens_per_rank - rows) * ids_per_row);
-  auto* counts = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::recv_counts));
-  block.fill_i32(counts + source, static_cast<std::int32_t>(rows), 1);
+  // Padding first: it needs no rows.
+  if (part + 1 == parts) {
+    block.fill_i32(ids + (source_row + rows) * ids_per_row, p.invalid_expert_id,
+                   (p.tokens_per_rank - rows) * ids_per_row);
+  }
+  if (part == 0) {
+    auto* counts = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::recv_counts));
+    block.fill_i32(counts + source, static_cast<std::int32_t>(rows), 1);
+  }
 
+  const auto chunks = (p.tokens_per_rank + p.chunk_tokens() - 1) / p.chunk_tokens();
+  const auto first_chunk = chunks * part >> parts_shift;
+  const auto last_chunk = chunks * (part + 1) >> parts_shift;
+  const auto bits_at = [&](std::uint64_t word) { return bitmap[word]; };
+  const auto end_of = [&](std::uint64_t chunk) {
+    const auto end = chunk * p.chunk_tokens();
+    return end < p.tokens_per_rank ? end : p.tokens_per_rank;
+  };
   // Acquires the rows: pairs with publish in send_chunk at the source. A chunk without rows for us raises no flag.
-  const auto chunks = (p.tokens_per_rank + p.chunk_tokens - 1) / p.chunk_tokens;
-  const bool came = await(block, ws, frame, awaited::rows, source, chunks, [&](std::uint64_t chunk) {
-    const auto first = chunk * p.chunk_tokens;
-    const auto last = first + p.chunk_tokens < p.tokens_per_rank ? first + p.chunk_tokens : p.tokens_per_rank;
-    if (count_bits(bits_at, first, last) == 0) return true;
-    return layout::tag_of(block.poll(ws.flag(ws.rank, phase::dispatch, source, chunk))) == frame.epoch;
-  });
-  if (!came) return false;
-  const auto first_row = static_cast<std::uint64_t>(source) * p.tokens_per_rank * ids_per_row;
+  const auto came = block.wait_all(
+      last_chunk - first_chunk,
+      [&](std::uint64_t i) {
+        const auto chunk = first_chunk + i;
+        if (count_bits(bits_at, chunk * p.chunk_tokens(), end_of(chunk + 1)) == 0) return true;
+        return layout::tag_of(block.poll_flag(ws.flag(ws.rank, phase::dispatch, source, chunk))) == frame.epoch;
+      },
+      bounds_for(frame, awaited::rows), [] { return false; });
+  if (!settle(block, ws, frame, came, awaited::rows, source)) return false;
+  const auto row_of = [&](std::uint64_t chunk) {
+    return chunk == 0 ? 0 : chunk == chunks ? rows : count_bits(bits_at, 0, end_of(chunk));
+  };
+  const auto first_row = row_of(first_chunk);
+  const auto at = (source_row + first_row) * ids_per_row;
   const auto* inbox = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids_inbox));
-  block.copy_local(reinterpret_cast<std::byte*>(ids + first_row), reinterpret_cast<const std::byte*>(inbox + first_row),
-                   rows * ids_per_row * sizeof(std::int32_t));
+  block.copy_local(reinterpret_cast<std::byte*>(ids + at), reinterpret_cast<const std::byte*>(inbox + at),
+                   (row_of(last_chunk) - first_row) * ids_per_row * sizeof(std::int32_t));
   return true;
 }
 
@@ -252,22 +294,35 @@ SWITCHYARD_DEVICE_APART void clear_views(handed_over<Block> block, const dispatc
   const auto& ws = p.ws;
   const auto rows = static_cast<std::uint64_t>(ws.ep_size) * p.tokens_per_rank;
   block.fill_i32(ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids)), p.invalid_expert_id,
-                 rows * static_cast<std::uint64_t>(p.top_k));
+                 rows * std::uint64_t{p.routing.top_k});
   block.fill_i32(ws.local<std::int32_t>(ws.layout.offset_of(layout::region::recv_counts)), 0,
                  static_cast<std::uint64_t>(ws.ep_size));
 }
 
 template <block Block>
 SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
-  const auto frame = enter(block, p.ws, phase::dispatch, p.words, p.words_digest);
+  const auto s = dispatch_scratch::of(block, p);
+  std::int32_t early = 0;
+  const auto frame = enter(block, p.ws, phase::dispatch, p.words, p.words_digest, [&] {
+    early = block.early_id(p.routing, p.num_tokens);
+    s.prepare(block, true);
+  });
+  bool succeeded = frame.open;
   if (frame.open) {
-    const auto chunks = (p.tokens_per_rank + p.chunk_tokens - 1) / p.chunk_tokens;
-    run_roles(block, p.ws, chunks + static_cast<std::uint64_t>(p.ws.ep_size), [&](std::uint64_t role) {
-      if (role < chunks) return send_chunk(block, p, frame, role);
-      return receive_source(block, p, frame, static_cast<std::int32_t>(role - chunks));
-    });
+    const auto chunks = (p.tokens_per_rank + p.chunk_tokens() - 1) / p.chunk_tokens();
+    const auto parts_shift = receive_parts_shift(p.tokens_per_rank);
+    const auto parts = std::uint64_t{1} << parts_shift;
+    std::uint64_t tallied = 0;
+    succeeded = run_roles(
+        block, p.ws, frame, chunks + s.ranks * parts, chunks, [&] { s.prepare(block, false); },
+        [&](std::uint64_t role) {
+          if (role < chunks) return send_chunk(block, p, frame, s, role, tallied, early);
+          const auto receive = role - chunks;
+          return receive_part(block, p, frame, s, static_cast<std::int32_t>(receive >> parts_shift),
+                              receive & (parts - 1));
+        });
   }
-  leave(block, p.ws, frame, [&] { clear_views<Block>(block, p); });
+  leave(block, p.ws, frame, succeeded, [&] { clear_views<Block>(block, p); });
 }
 
 }  // namespace switchyard::protocol

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,6 +11,7 @@
 #include "layout/round_state.hpp"
 #include "layout/workspace_layout.hpp"
 #include "protocol/header.hpp"
+#include "protocol/payload_rows.hpp"
 #include "protocol/routing.hpp"
 #include "switchyard/spec/dtypes.hpp"
 
@@ -19,6 +21,9 @@ namespace switchyard::protocol {
 struct workspace_handle {
   std::byte* self = nullptr;
   std::byte* const* peers = nullptr;  ///< [ep_size] bases as this rank addresses them; peers[rank] == self
+  /// The first of them again: a kernel's parameters are nearer than memory.
+  std::array<std::byte*, 8> near_peers{};
+  std::int32_t num_near_peers = 0;
   layout::fault_mailbox* mailbox = nullptr;
   layout::workspace_layout layout;
   std::int32_t rank = 0;
@@ -28,10 +33,13 @@ struct workspace_handle {
   [[nodiscard]] SWITCHYARD_DEVICE layout::round_state& round() const {
     return *reinterpret_cast<layout::round_state*>(self + layout.offset_of(layout::region::round_state));
   }
+  [[nodiscard]] SWITCHYARD_DEVICE std::byte* base_of(std::int32_t peer) const {
+    return peer < num_near_peers ? near_peers[static_cast<std::size_t>(peer)] : peers[peer];
+  }
   /// `offset` bytes into the workspace of `peer`, as a T.
   template <class T>
   [[nodiscard]] SWITCHYARD_DEVICE T* at(std::int32_t peer, std::uint64_t offset) const {
-    return reinterpret_cast<T*>(peers[peer] + offset);
+    return reinterpret_cast<T*>(base_of(peer) + offset);
   }
   template <class T>
   [[nodiscard]] SWITCHYARD_DEVICE T* local(std::uint64_t offset) const {
@@ -49,51 +57,68 @@ struct workspace_handle {
   }
 };
 
-/// A payload of the step, present ones only.
-struct payload_source {
-  const std::byte* data = nullptr;
-  std::uint64_t row_bytes = 0;
-  layout::region destination = layout::region::hidden_states;
-};
-inline constexpr std::size_t max_payloads = 5;
-
 struct dispatch_params {
   workspace_handle ws;
   step_words words{};
-  std::uint32_t words_digest = 0;          ///< digest_of(words)
-  const std::int32_t* topk_ids = nullptr;  ///< [num_tokens, top_k]
-  std::array<payload_source, max_payloads> payloads{};
-  std::uint32_t num_payloads = 0;
-  expert_map experts;
-  std::int32_t top_k = 1;
+  std::uint32_t words_digest = 0;  ///< digest_of(words)
+  token_ids routing;               ///< of num_tokens tokens
+  payload_list payloads;
   std::int32_t invalid_expert_id = -1;
   std::uint64_t num_tokens = 0;       ///< n
   std::uint64_t tokens_per_rank = 1;  ///< T
-  std::uint64_t chunk_tokens = 1;     ///< a power of two below 32, or a multiple of 32
+  std::uint32_t chunk_shift = 0;      ///< of chunk_tokens(): a GPU shifts in no time, and divides in a long one
+
+  [[nodiscard]] constexpr std::uint64_t chunk_tokens() const { return std::uint64_t{1} << chunk_shift; }
 };
 
-/// 32-bit words of scratch that a block needs: bits, bases and counts of one chunk for every rank, and its routes.
+/// Roles that one source's rows are received by, as a power of two: one alone would copy the ids of a large step when
+/// all else is done.
+constexpr std::uint32_t receive_parts_shift(std::uint64_t tokens_per_rank) {
+  constexpr std::uint32_t most = 4;
+  const auto shift = static_cast<std::uint32_t>(std::bit_width(tokens_per_rank / 1024));
+  return shift < most ? shift : most;
+}
+constexpr std::uint64_t receive_parts(std::uint64_t tokens_per_rank) {
+  return std::uint64_t{1} << receive_parts_shift(tokens_per_rank);
+}
+
+/// What the threads of a team tell each other in their scratch about the header that they wait for.
+struct header_tally {
+  std::uint32_t digest;
+  std::uint32_t told_rows;  ///< by row_count
+  std::uint32_t found;  ///< dispatch: bits of the bitmap that are set; combine: words that are not as they were sent
+};
+inline constexpr std::uint64_t header_tally_words = sizeof(header_tally) / sizeof(std::uint32_t);
+
+/// 32-bit words of scratch that a block needs: rows of earlier tokens for every rank; bits of the chunk for every rank;
+/// ranks of each of the chunk's tokens. Or, to receive: the bitmap of a source.
 constexpr std::uint64_t scratch_words(const dispatch_params& p) {
-  const auto span_words = (p.chunk_tokens + 31) / 32;  // a chunk never straddles a word that it does not fill
-  constexpr auto route_words = sizeof(layout::route) / sizeof(std::uint32_t);
-  return static_cast<std::uint64_t>(p.ws.ep_size) * (span_words + 2) +
-         p.chunk_tokens * p.ws.layout.dims.slots() * route_words;
+  const auto span_words = (p.chunk_tokens() + 31) / 32;  // a chunk never straddles a word that it does not fill
+  const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
+  const auto to_send = ranks * span_words + p.chunk_tokens() * p.ws.layout.dims.slots();
+  const auto to_receive = (p.tokens_per_rank + 31) / 32;
+  return header_tally_words + ranks + (to_send > to_receive ? to_send : to_receive);
 }
 
 struct combine_params {
   workspace_handle ws;
   step_words words{};
   std::uint32_t words_digest = 0;            ///< digest_of(words)
-  const std::byte* expert_output = nullptr;  ///< rows to copy into the workspace; null: they are there already
+  const std::byte* expert_output = nullptr;  ///< [ep_size * T, elements], in the workspace or not
   std::byte* output = nullptr;               ///< [num_tokens, elements]
   dtype type = dtype::bf16;
   std::uint64_t elements = 0;  ///< h
   std::uint64_t num_tokens = 0;
   std::uint64_t tokens_per_rank = 1;
-  std::uint64_t chunk_tokens = 1;   ///< rows under one flag
-  std::uint64_t reduce_tokens = 1;  ///< tokens that one reduce role sums
+  std::uint32_t chunk_shift = 0;   ///< of chunk_tokens()
+  std::uint32_t reduce_shift = 0;  ///< of reduce_tokens()
+
+  /// Rows under one flag.
+  [[nodiscard]] constexpr std::uint64_t chunk_tokens() const { return std::uint64_t{1} << chunk_shift; }
+  /// Tokens that are summed at a time.
+  [[nodiscard]] constexpr std::uint64_t reduce_tokens() const { return std::uint64_t{1} << reduce_shift; }
 };
 
-constexpr std::uint64_t scratch_words(const combine_params&) { return 0; }
+constexpr std::uint64_t scratch_words(const combine_params&) { return header_tally_words; }
 
 }  // namespace switchyard::protocol

@@ -20,52 +20,51 @@ SWITCHYARD_DEVICE_APART void raise_out_of_order(handed_over<Block> block, const 
   raise(block, ws, frame, fault);
 }
 
-/// What words that others may change say of a workspace, read by one thread, told to all. All loads are under way
-/// before the first is looked at: each takes an access to memory.
-enum class standing : std::uint8_t { sound, noticed, failed };
-template <block Block>
-SWITCHYARD_DEVICE standing standing_of(Block& block, const workspace_handle& ws, const std::uint64_t* notice_word,
-                                       std::uint32_t incarnation) {
-  auto& round = ws.round();
-  const auto poison = block.load_u32(&round.poison);
-  const auto elected = block.load_u32(&round.fault_elected);
-  const auto notice = block.poll(notice_word);
-  if (poison != 0 || elected != 0) return standing::failed;
-  return layout::tag_of(notice) == incarnation ? standing::noticed : standing::sound;
-}
+/// What a block finds at the door, read by one thread and told to all. Everything is under way before the first is
+/// looked at: each takes an access to memory.
+enum class standing : std::uint32_t { sound, noticed, failed };
+struct entry_words {
+  std::uint64_t start_ns;
+  std::uint32_t ticket;
+  standing stands;
+};
 
-/// Enters a phase: reads where the workspace stands and refuses to go on when it is poisoned, when a peer has already
-/// told of a fault, or when another phase is due.
-template <block Block>
+/// Enters a phase: reads where the workspace stands, draws the first ticket, and refuses to go on when the workspace is
+/// poisoned, when a peer has already told of a fault, or when another phase is due. `prepare` readies the scratch for
+/// the first role, and whatever of it takes time goes on meanwhile.
+template <block Block, class Prepare>
 SWITCHYARD_DEVICE phase_frame enter(Block& block, const workspace_handle& ws, phase which, const step_words& words,
-                                    std::uint32_t words_digest) {
+                                    std::uint32_t words_digest, Prepare prepare) {
   auto& round = ws.round();
+  const auto* notice = ws.local<std::uint64_t>(ws.layout.offset_of(layout::region::notice));
+  entry_words found{};
+  std::uint32_t poison = 0;
+  std::uint64_t told = 0;
+  if (block.thread_index() == 0) {
+    found.ticket = block.draw_ticket(&round.next_ticket);
+    found.start_ns = block.first_entry(&round.phase_start_ns, block.now_ns());
+    poison = block.load_u32(&round.poison);
+    told = block.poll(notice);
+  }
   phase_frame frame;
   frame.which = which;
   frame.epoch = round.epoch;
   frame.parity = round.step_index & 1U;
   frame.incarnation = round.incarnation;
   const auto phase_due = round.phase_due;
-  const auto timeout_ns = round.warm_phases_left > 0 ? round.warmup_timeout_ns : round.timeout_ns;
-  const auto* notice = ws.local<std::uint64_t>(ws.layout.offset_of(layout::region::notice));
-  auto poison = std::uint32_t{0};
-  auto told = std::uint64_t{0};
-  if (block.thread_index() == 0) {
-    poison = block.load_u32(&round.poison);
-    told = block.poll(notice);
-  }
-  frame.start_ns = block.first_entry(&round.phase_start_ns, block.now_ns());
-  frame.timeout_ns = timeout_ns;
-  frame.bounds = {notice, frame.incarnation, frame.start_ns + timeout_ns, awaited::nothing};
+  frame.timeout_ns = round.warm_phases_left > 0 ? round.warmup_timeout_ns : round.timeout_ns;
+  prepare();
   frame.words = &words;
   frame.digest = finished_digest(words_digest, frame.incarnation);
-
-  const auto found = poison != 0                                 ? standing::failed
-                     : layout::tag_of(told) == frame.incarnation ? standing::noticed
-                                                                 : standing::sound;
-  const auto stands = block.broadcast(found);
-  if (stands == standing::failed) return frame;
-  if (stands == standing::noticed) {
+  found.stands = poison != 0                                 ? standing::failed
+                 : layout::tag_of(told) == frame.incarnation ? standing::noticed
+                                                             : standing::sound;
+  found = block.broadcast(found);
+  frame.first_role = found.ticket;
+  frame.start_ns = found.start_ns;
+  frame.bounds = {notice, frame.incarnation, frame.start_ns + frame.timeout_ns, awaited::nothing};
+  if (found.stands == standing::failed) return frame;
+  if (found.stands == standing::noticed) {
     raise_from_wait<Block>(block, ws, frame, wait_status::notice, awaited::nothing, -1);
     return frame;
   }
@@ -77,16 +76,22 @@ SWITCHYARD_DEVICE phase_frame enter(Block& block, const workspace_handle& ws, ph
   return frame;
 }
 
-/// Runs roles 0 .. num_roles - 1, each by the block that draws its ticket. Send roles come first: a block then waits
-/// only for peers and for roles that some block has already begun, so a grid of any size, even one block, gets through.
-/// `run(role)` returns false to make the block leave.
-template <block Block, class Run>
-SWITCHYARD_DEVICE void run_roles(Block& block, const workspace_handle& ws, std::uint64_t num_roles, Run run) {
-  for (;;) {
-    const std::uint64_t role = block.take_ticket(&ws.round().next_ticket);
-    if (role >= num_roles || !run(role)) return;
-    if (ws.num_blocks >= num_roles) return;  // each block has had its role
-    block.sync();                            // the next role uses the scratch again
+/// Runs roles 0 .. num_roles - 1, each by the block that draws its ticket. Roles that wait do so only for roles before
+/// them, here and at peers, so a grid of any size, even one block, gets through. `run(role)` returns false to make the
+/// block leave; `prepare()` readies the scratch for the next role. From role `first_waiting` on nothing is sent.
+/// Returns whether all of the block's roles succeeded.
+template <block Block, class Prepare, class Run>
+SWITCHYARD_DEVICE bool run_roles(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                 std::uint64_t num_roles, std::uint64_t first_waiting, Prepare prepare, Run run) {
+  SWITCHYARD_ROLLED
+  for (std::uint64_t role = frame.first_role;;) {
+    if (role >= first_waiting) block.allow_next_launch();  // all that is to be sent has begun to be
+    if (role >= num_roles) return true;
+    if (!run(role)) return false;
+    if (ws.num_blocks >= num_roles) return true;  // each block has had its role
+    block.sync();                                 // the next role uses the scratch again
+    prepare();
+    role = block.broadcast(block.thread_index() == 0 ? block.draw_ticket(&ws.round().next_ticket) : 0U);
   }
 }
 
@@ -100,68 +105,60 @@ SWITCHYARD_DEVICE_APART void await_announcement(handed_over<Block> block, const 
   block.sync();
 }
 
-/// Whether this rank's phase has failed, seen by its last block. A notice counts even when every wait was fulfilled:
-/// the rank that sent it may since have let its stream overwrite rows that this phase has read. Reading it here is
-/// ordered after those reads by arrive.
-template <block Block>
-SWITCHYARD_DEVICE bool has_failed(Block& block, const workspace_handle& ws, const phase_frame& frame) {
-  const auto look = [&] {
-    const bool speaks = block.thread_index() == 0;
-    return block.broadcast(speaks ? standing_of(block, ws, frame.bounds.notice, frame.incarnation) : standing::sound);
-  };
-  auto stands = look();
-  if (stands == standing::noticed) {
-    raise_from_wait<Block>(block, ws, frame, wait_status::notice, awaited::nothing, -1);
-    stands = look();
-  }
-  if (stands == standing::sound) return false;
-  await_announcement<Block>(block, ws);
-  return true;
-}
+/// What a block adds to blocks_done: one, and this when it has failed.
+inline constexpr std::uint32_t block_failed = 1U << 16;
 
 /// Leaves a phase. The last block to arrive has seen all others leave (arrive is acquire and release), so nobody else
-/// of this rank touches the workspace: it makes a failed phase harmless with `spoil`, or moves the round state on.
+/// of this rank touches the workspace: it makes a failed phase harmless with `spoil`, or moves the round state on. A
+/// phase all of whose waits were fulfilled has its result, whatever peers say of faults meanwhile: nothing of it is
+/// read from memory that they may write again.
 template <block Block, class Spoil>
-SWITCHYARD_DEVICE void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, Spoil spoil) {
+SWITCHYARD_DEVICE void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, bool succeeded,
+                             Spoil spoil) {
   block.sync();
   auto& round = ws.round();
-  if (block.arrive(&round.blocks_done) + 1 != ws.num_blocks) return;
-  const bool failed = has_failed(block, ws, frame);
-  if (failed) spoil();
-  block.sync();
-  if (block.thread_index() == 0) {
-    if (failed) {
-      block.store_u32(&round.poison, 1);
-    } else {
-      const auto next = frame.which == phase::dispatch ? phase::combine : phase::dispatch;
-      block.store_u32(&round.epoch, layout::next_epoch(frame.epoch));
-      block.store_u32(&round.phase_due, static_cast<std::uint32_t>(next));
-      if (next == phase::dispatch) block.store_u64(&round.step_index, round.step_index + 1);
-      if (round.warm_phases_left > 0) block.store_u32(&round.warm_phases_left, round.warm_phases_left - 1);
-    }
+  const auto reset = [&] {
     block.store_u32(&round.next_ticket, 0);
+    block.store_u32(&round.next_sum, 0);
     block.store_u32(&round.blocks_done, 0);
     block.store_u64(&round.phase_start_ns, 0);
+  };
+  std::uint32_t spoils = 0;
+  if (block.thread_index() == 0) {
+    // Told by each launch anew which phase it is, from words that this launch alone changes, and only here.
+    const auto step_index = round.step_index;
+    const auto warm_phases_left = round.warm_phases_left;
+    const auto before = block.arrive(&round.blocks_done, succeeded ? 1U : 1U + block_failed);
+    if (before % block_failed + 1 == ws.num_blocks) {
+      spoils = !succeeded || before >= block_failed ? 1U : 0U;
+      if (spoils == 0) {
+        const auto next = frame.which == phase::dispatch ? phase::combine : phase::dispatch;
+        block.store_u32(&round.epoch, layout::next_epoch(frame.epoch));
+        block.store_u32(&round.phase_due, static_cast<std::uint32_t>(next));
+        if (next == phase::dispatch) block.store_u64(&round.step_index, step_index + 1);
+        if (warm_phases_left > 0) block.store_u32(&round.warm_phases_left, warm_phases_left - 1);
+        reset();
+      }
+    }
   }
-}
-
-/// Set bits of a bitmap over `tokens` tokens, counted by the whole team. [team]
-template <block Block, class Word>
-SWITCHYARD_DEVICE std::uint32_t count_bits_together(Block& block, const Word& word_at, std::uint64_t tokens) {
-  std::uint32_t mine = 0;
-  for (std::uint64_t word = block.thread_index(); word * 32 < tokens; word += block.num_threads()) {
-    mine += static_cast<std::uint32_t>(std::popcount(word_at(word) & bits_within(word, 0, tokens)));
-  }
-  return block.team_sum(mine);
+  if (block.broadcast(spoils) == 0) return;
+  await_announcement<Block>(block, ws);
+  spoil();
+  block.sync();
+  if (block.thread_index() != 0) return;
+  block.store_u32(&round.poison, 1);
+  reset();
 }
 
 /// Posts one of the fixed words of this rank's header to `receiver`; row_count is posted by whoever knows it. [thread]
 template <block Block>
 SWITCHYARD_DEVICE void post_fixed_word(Block& block, const workspace_handle& ws, const phase_frame& frame,
-                                       std::int32_t receiver, std::uint64_t index) {
-  const bool is_digest = index == static_cast<std::uint64_t>(header_word::digest);
+                                       const step_words& words, std::int32_t receiver, std::uint32_t index) {
   auto* slot = ws.header(receiver, frame.which, frame.parity, ws.rank);
-  block.post(slot + index, layout::tagged(is_digest ? frame.digest : declared(frame, index), frame.epoch));
+  auto data = words[index];
+  if (index == static_cast<std::uint32_t>(header_word::digest)) data = frame.digest;
+  if (index == static_cast<std::uint32_t>(header_word::incarnation)) data = frame.incarnation;
+  block.post(slot + index, layout::tagged(data, frame.epoch));
 }
 
 /// The fault of a header whose digest differs. [team]
@@ -174,11 +171,13 @@ SWITCHYARD_DEVICE_APART void raise_from_digest(handed_over<Block> block, const w
   raise_from_wait<Block>(block, ws, frame, told ? wait_status::notice : wait_status::expired, awaited::header, source);
 }
 
-/// Waits for the header of `source` and checks that it declares the same step. Returns whether the role may go on; then
-/// row_count and the bitmap words of T tokens are there. [team]
-template <block Block>
+/// Waits for the header of `source` and checks that it declares the same step. on_word(word, bits) is called by one
+/// thread for each word of the bitmap; told_rows of the tally is the header's row_count. Returns whether the role may
+/// go on. The tally must read 0 before. [team]
+template <block Block, class OnWord>
 SWITCHYARD_DEVICE bool await_header(Block& block, const workspace_handle& ws, const phase_frame& frame,
-                                    std::uint64_t tokens_per_rank, std::int32_t source) {
+                                    std::uint64_t tokens_per_rank, std::int32_t source, header_tally& tally,
+                                    OnWord on_word) {
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
   const auto other = frame.which == phase::dispatch ? phase::combine : phase::dispatch;
@@ -191,14 +190,22 @@ SWITCHYARD_DEVICE bool await_header(Block& block, const workspace_handle& ws, co
   const auto status = block.wait_all(
       2 + (tokens_per_rank + 31) / 32,
       [&](std::uint64_t i) {
+        const auto index = i == 0   ? static_cast<std::uint64_t>(header_word::digest)
+                           : i == 1 ? static_cast<std::uint64_t>(header_word::row_count)
+                                    : bitmap_word + i - 2;
         const auto digest = block.poll(words);
+        const auto word = block.poll(words + index);  // under way together with the digest
         if (layout::tag_of(digest) != frame.epoch) return false;
-        if (i == 0 || layout::data_of(digest) != frame.digest) return true;
-        return is_fresh(words + (i == 1 ? static_cast<std::uint64_t>(header_word::row_count) : bitmap_word + i - 2));
+        if (i == 0) tally.digest = layout::data_of(digest);
+        if (layout::data_of(digest) != frame.digest) return true;
+        if (layout::tag_of(word) != frame.epoch) return false;
+        if (i == 1) tally.told_rows = layout::data_of(word);
+        if (i >= 2) on_word(i - 2, layout::data_of(word));
+        return true;
       },
       bounds_for(frame, awaited::header), probe);
   if (!settle(block, ws, frame, status, awaited::header, source)) return false;
-  if (layout::data_of(block.broadcast(block.poll(words))) == frame.digest) return true;
+  if (tally.digest == frame.digest) return true;
   raise_from_digest<Block>(block, ws, frame, source);
   return false;
 }

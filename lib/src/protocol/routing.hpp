@@ -6,8 +6,26 @@
 #include <cstdint>
 
 #include "layout/device_code.hpp"
+#include "switchyard/spec/shapes.hpp"
 
 namespace switchyard::protocol {
+
+/// A set of ranks.
+class rank_bits {
+ public:
+  /// Whether the rank was not in the set before.
+  constexpr bool add(std::int32_t rank) {
+    const auto place = static_cast<std::uint32_t>(rank);
+    auto& word = words_[place / 64];
+    const auto bit = std::uint64_t{1} << (place % 64);
+    const bool added = (word & bit) == 0;
+    word |= bit;
+    return added;
+  }
+
+ private:
+  std::uint64_t words_[max_ep_size / 64]{};
+};
 
 /// Contiguous split of experts over ranks: the first num_experts mod ep_size ranks own one more. All numbers fit 31
 /// bits. Made on the host, so that blocks divide by multiplying: a GPU has to build divisions from other instructions.
@@ -33,9 +51,9 @@ class expert_map {
     const auto id = static_cast<std::uint32_t>(expert);
     if (id >= num_experts_) return -1;  // a negative id is a large one
     const auto in_larger = num_larger_ * (per_rank_ + 1);
-    const auto owner =
-        id < in_larger ? divided(id, over_larger_) : num_larger_ + divided(id - in_larger, over_smaller_);
-    return static_cast<std::int32_t>(owner);
+    const bool larger = id < in_larger;
+    const auto owner = divided(larger ? id : id - in_larger, larger ? over_larger_ : over_smaller_);
+    return static_cast<std::int32_t>(larger ? owner : owner + num_larger_);
   }
 
   [[nodiscard]] constexpr range experts_of(std::int32_t rank) const {
@@ -44,19 +62,14 @@ class expert_map {
     return {first, first + per_rank_ + (r < num_larger_ ? 1U : 0U)};
   }
 
-  /// Calls visit(rank) for each distinct owner of the row's ids, in the order of their first slot.
+  /// Calls visit(slot, rank) for each distinct owner of a row's ids, in the order of their first places.
   template <class Visit>
-  SWITCHYARD_DEVICE constexpr void for_each_owner(const std::int32_t* ids, std::int32_t top_k, Visit visit) const {
-    for (std::int32_t k = 0; k < top_k; ++k) {
-      const auto rank = owner_of(ids[k]);
-      if (rank < 0) continue;
-      const auto own = experts_of(rank);  // an earlier id of the same rank lies in here: no division to find out
-      bool first = true;
-      for (std::int32_t earlier = 0; earlier < k; ++earlier) {
-        const auto id = static_cast<std::uint32_t>(ids[earlier]);
-        first = first && (id < own.first || id >= own.last);
-      }
-      if (first) visit(rank);
+  SWITCHYARD_DEVICE constexpr void for_each_owner(const std::int32_t* ids, std::uint32_t top_k, Visit visit) const {
+    rank_bits seen;
+    std::uint32_t slot = 0;
+    for (std::uint32_t k = 0; k < top_k; ++k) {
+      const auto owner = owner_of(ids[k]);
+      if (owner >= 0 && seen.add(owner)) visit(slot++, owner);
     }
   }
 
@@ -77,6 +90,13 @@ class expert_map {
   std::uint64_t over_smaller_;
 };
 
+/// The routing of a step: what visit_owners of a block walks over.
+struct token_ids {
+  const std::int32_t* ids = nullptr;  ///< [tokens, top_k]
+  std::uint32_t top_k = 1;
+  expert_map experts;
+};
+
 /// Those bits of 32-bit word number `word` of a bitmap that lie in [first, last).
 constexpr std::uint32_t bits_within(std::uint64_t word, std::uint64_t first, std::uint64_t last) {
   const auto below = [begin = word * 32](std::uint64_t bound) -> std::uint32_t {
@@ -90,6 +110,7 @@ constexpr std::uint32_t bits_within(std::uint64_t word, std::uint64_t first, std
 template <class Word>
 SWITCHYARD_DEVICE constexpr std::uint32_t count_bits(const Word& word_at, std::uint64_t first, std::uint64_t last) {
   std::uint32_t count = 0;
+  SWITCHYARD_ROLLED
   for (auto word = first / 32; word * 32 < last; ++word) {
     count += static_cast<std::uint32_t>(std::popcount(word_at(word) & bits_within(word, first, last)));
   }

@@ -126,12 +126,12 @@ TEST(injecting_block, changes_words_and_tickets) {
     EXPECT_EQ(injecting_block<host::host_block>(ws.inner, plan, ws.handle).poll(&word), layout::tagged(3, 77));
   }
   {
-    injector plan({.op = operation::take_ticket, .what = effect::reorder});
+    injector plan({.op = operation::draw_ticket, .what = effect::reorder});
     injecting_block<host::host_block> block(ws.inner, plan, ws.handle);
     std::uint32_t next = 0;
-    EXPECT_EQ(block.take_ticket(&next), 1U);
-    EXPECT_EQ(block.take_ticket(&next), 0U);
-    EXPECT_EQ(block.take_ticket(&next), 3U);
+    EXPECT_EQ(block.draw_ticket(&next), 1U);
+    EXPECT_EQ(block.draw_ticket(&next), 0U);
+    EXPECT_EQ(block.draw_ticket(&next), 3U);
   }
 }
 
@@ -141,10 +141,11 @@ TEST(injecting_block, changes_the_sum) {
   std::array<const std::byte*, 3> rows{};
   for (std::size_t i = 0; i < 3; ++i) rows[i] = reinterpret_cast<const std::byte*>(&terms[i]);
   const auto sum = [&](effect what) {
-    injector plan({.op = operation::reduce_rows, .what = what});
+    injector plan({.op = operation::sum_rows, .what = what});
     float out = 0;
     injecting_block<host::host_block>(ws.inner, plan, ws.handle)
-        .reduce_rows(reinterpret_cast<std::byte*>(&out), rows.data(), 3, 1, dtype::fp32);
+        .sum_rows(
+            reinterpret_cast<std::byte*>(&out), 3, [&](std::uint32_t i) { return rows[i]; }, 1, dtype::fp32);
     return out;
   };
   EXPECT_EQ(sum(effect::delay), 16777216.0F);

@@ -40,7 +40,10 @@ TEST(expert_map, distinct_owners_come_in_slot_order) {
   const expert_map experts{10, 4};
   const std::array<std::int32_t, 7> ids{9, -1, 0, 8, 0, 4, 10};
   std::vector<std::int32_t> owners;
-  experts.for_each_owner(ids.data(), 7, [&](std::int32_t rank) { owners.push_back(rank); });
+  experts.for_each_owner(ids.data(), 7, [&](std::uint32_t slot, std::int32_t rank) {
+    EXPECT_EQ(slot, owners.size());
+    owners.push_back(rank);
+  });
   EXPECT_EQ(owners, (std::vector<std::int32_t>{3, 0, 1}));
 }
 

@@ -8,6 +8,7 @@
 #include <barrier>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -20,10 +21,11 @@
 namespace switchyard::test {
 
 inline constexpr std::uint32_t team_threads = 4;
+inline constexpr std::size_t told_bytes = 32;
 
 struct team_state {
   std::barrier<> barrier{team_threads};
-  std::uint64_t told[2] = {0, 0};
+  alignas(16) std::byte told[2][told_bytes] = {};
   std::uint32_t sums[2][team_threads] = {};
   std::uint32_t* scratch = nullptr;
 };
@@ -33,7 +35,7 @@ class team_block {
   team_block(team_state& team, std::uint32_t thread) : team_(&team), thread_(thread), part_{thread, team_threads} {}
 
   [[nodiscard]] std::uint32_t thread_index() const { return thread_; }
-  static std::uint32_t num_threads() { return team_threads; }
+  [[nodiscard]] std::uint32_t num_threads() const { return threads_; }
   void sync() { team_->barrier.arrive_and_wait(); }
   [[nodiscard]] std::uint32_t* scratch(std::uint64_t) const { return team_->scratch; }
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { std::atomic_ref(*word).fetch_or(bits); }
@@ -42,8 +44,10 @@ class team_block {
 
   template <class T>
   T broadcast(T value) {
-    if (thread_ == 0) team_->told[turn_] = static_cast<std::uint64_t>(value);
-    return static_cast<T>(agree());
+    static_assert(sizeof(T) <= told_bytes && std::is_trivially_copyable_v<T>);
+    if (thread_ == 0) std::memcpy(team_->told[turn_], &value, sizeof(T));
+    std::memcpy(&value, agree(), sizeof(T));
+    return value;
   }
   std::uint32_t team_sum(std::uint32_t value) {
     auto* sums = team_->sums[turn_];
@@ -54,14 +58,45 @@ class team_block {
     return sum;
   }
 
-  std::uint32_t take_ticket(std::uint32_t* word) { return broadcast(thread_ == 0 ? inner_.take_ticket(word) : 0U); }
-  std::uint32_t arrive(std::uint32_t* word) {
-    sync();
-    return broadcast(thread_ == 0 ? inner_.arrive(word) : 0U);
+  static std::uint32_t draw_ticket(std::uint32_t* word) { return host::host_block::draw_ticket(word); }
+  static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) {
+    return host::host_block::arrive(word, amount);
   }
   static bool elect(std::uint32_t* word) { return host::host_block::elect(word); }
-  std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
-    return broadcast(thread_ == 0 ? inner_.first_entry(word, now) : 0U);
+  static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
+    return host::host_block::first_entry(word, now);
+  }
+  static void allow_next_launch() {}
+
+  static std::int32_t early_id(const protocol::token_ids&, std::uint64_t) { return 0; }
+  template <class Visit>
+  void visit_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing, std::int32_t early,
+                    Visit visit) const {
+    for (auto token = first + thread_; token < last; token += team_threads) {
+      host::host_block::visit_owners(token, token + 1, routing, early, visit);
+    }
+  }
+  template <class Count>
+  void count_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing, std::int32_t early,
+                    std::uint32_t, Count count) const {
+    visit_owners(first, last, routing, early,
+                 [&](std::uint64_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+  }
+  /// The last thread does the other.
+  template <class One, class Other>
+  void side_by_side(One one, Other other) {
+    const bool alone = thread_ == team_threads - 1;
+    thread_ = alone ? 0 : thread_;
+    threads_ = alone ? 1 : team_threads - 1;
+    part_ = {thread_, threads_};
+    if (alone) {
+      other();
+      thread_ = team_threads - 1;
+    } else {
+      one();
+    }
+    threads_ = team_threads;
+    part_ = {thread_, threads_};
   }
   static std::uint32_t load_u32(std::uint32_t* word) { return host::host_block::load_u32(word); }
   static void store_u32(std::uint32_t* word, std::uint32_t value) { host::host_block::store_u32(word, value); }
@@ -86,12 +121,13 @@ class team_block {
     const auto [first, last] = share(bytes, part_);
     if (first != last) host::host_block::put(out + first, in + first, last - first);
   }
-  template <class RowAt>
-  void put_rows(std::uint32_t count, RowAt row_at) {
-    protocol::put_one_by_one(*this, count, row_at);
+  static void put_u32(std::uint32_t* out, std::uint32_t value) { host::host_block::put_u32(out, value); }
+  void put_rows(const protocol::payload_list& payloads, const protocol::token_rows& rows) {
+    protocol::put_one_by_one(*this, payloads, rows);
   }
   static void post(std::uint64_t* word, std::uint64_t value) { host::host_block::post(word, value); }
   static std::uint64_t poll(const std::uint64_t* word) { return host::host_block::poll(word); }
+  static std::uint64_t poll_flag(const std::uint64_t* word) { return host::host_block::poll_flag(word); }
 
   template <class WordAt>
   void publish(std::uint64_t count, WordAt word_at, std::uint64_t value) {
@@ -120,10 +156,9 @@ class team_block {
           seen = protocol::wait_status::probed;
         }
       }
-      if (thread_ == team_threads - 1) team_->told[turn_] = static_cast<std::uint64_t>(seen);
+      if (thread_ == team_threads - 1) std::memcpy(team_->told[turn_], &seen, sizeof(seen));
       const bool all = everyone(mine, &seen);
       if (all) return protocol::wait_status::ready;
-      if (seen == protocol::wait_status::notice) return seen;
       if (seen != protocol::wait_status::ready) {
         return everyone(advance(), nullptr) ? protocol::wait_status::ready : seen;
       }
@@ -131,23 +166,30 @@ class team_block {
     }
   }
 
+  template <class Ready>
+  bool poll_all(std::uint64_t count, Ready ready) {
+    bool mine = true;
+    for (std::uint64_t i = thread_; i < count && mine; i += team_threads) mine = ready(i);
+    return everyone(mine, nullptr);
+  }
+
   template <class Body>
   void for_each_row(std::uint64_t count, Body body) {
-    std::uint32_t threads = 1;
-    while (threads < team_threads && count * threads * 2 <= team_threads) threads *= 2;
+    const auto threads =
+        count >= threads_ ? 1U : threads_ / static_cast<std::uint32_t>(std::max<std::uint64_t>(count, 1));
+    const auto parts = threads_ / threads;
     part_ = {thread_ % threads, threads};
-    for (std::uint64_t row = thread_ / threads; row < count; row += team_threads / threads) body(row);
-    part_ = {thread_, team_threads};
+    for (std::uint64_t row = thread_ / threads; row < count && thread_ < parts * threads; row += parts) body(row);
+    part_ = {thread_, threads_};
   }
   [[nodiscard]] bool leads_row() const { return part_.index == 0; }
 
-  void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
-                   dtype type) const {
+  template <class RowAt>
+  void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) const {
     const auto [first, last] = share(elements, part_);
     if (first == last) return;
-    std::vector<const std::byte*> shifted(rows, rows + num_rows);
-    for (auto& row : shifted) row += first * itemsize(type);
-    host::host_block::reduce_rows(out + first * itemsize(type), shifted.data(), num_rows, last - first, type);
+    const auto shifted = [&, skipped = first * itemsize(type)](std::uint32_t i) { return row_at(i) + skipped; };
+    host::host_block::sum_rows(out + first * itemsize(type), num_rows, shifted, last - first, type);
   }
 
  private:
@@ -158,23 +200,24 @@ class team_block {
   static std::pair<std::uint64_t, std::uint64_t> share(std::uint64_t amount, team_part part) {
     return {amount * part.index / part.count, amount * (part.index + 1) / part.count};
   }
-  std::uint64_t agree() {
+  const std::byte* agree() {
     sync();
-    const auto value = team_->told[turn_];
+    const auto* told = team_->told[turn_];
     turn_ ^= 1U;
-    return value;
+    return told;
   }
   /// Whether all threads say so; with what the last one told, in the same agreement.
   bool everyone(bool mine, protocol::wait_status* told) {
     auto* sums = team_->sums[turn_];
     sums[thread_] = mine ? 1 : 0;
-    const auto value = agree();
-    if (told != nullptr) *told = static_cast<protocol::wait_status>(value);
+    const auto* said = agree();
+    if (told != nullptr) std::memcpy(told, said, sizeof(*told));
     return std::all_of(sums, sums + team_threads, [](std::uint32_t each) { return each != 0; });
   }
 
   team_state* team_;
   std::uint32_t thread_;
+  std::uint32_t threads_ = team_threads;
   team_part part_;
   std::uint32_t turn_ = 0;
   [[no_unique_address]] host::host_block inner_;

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "switchyard/harness/bench_accounting.hpp"
+#include "switchyard/harness/bench_device_state.hpp"
+#include "switchyard/harness/case_choices.hpp"
 #include "switchyard/spec/shapes.hpp"
 #include "switchyard/support.hpp"
 
@@ -22,25 +25,52 @@ struct bench_options {
   int ranks = 2;                     ///< one GPU each
   int launches = 30;                 ///< of the graph, for the headline
   int steps = 40;                    ///< in the graph
-  int stamped_launches = 8;          ///< of the graph that has a clock between the phases
+  int stamped_launches = 8;  ///< of the graph that has a clock between the phases, and of eager steps with events
   std::uint64_t seed = 1;
+  routing_law routing = routing_law::uniform;
+  int host_jitter_us = 0;  ///< the last rank's host comes so much late at most: times must not show it
 };
 
-/// Times of one phase from clock kernels between the phases in a graph: end of the kernel before to end of the one
-/// after, less what such a kernel takes by itself (stamp_node_us). Launches of phases do not overlap there, so the two
-/// phases need not add up to the headline.
-struct phase_times {
-  std::uint64_t remote_bytes = 0;
-  std::vector<double> raw_us;  ///< a step each, max over ranks
+/// The machine as far as it matters to times.
+struct bench_machine {
+  struct gpu {
+    std::string description;
+    std::optional<int> numa_node;  ///< null: the system does not say
+  };
+  std::vector<gpu> gpus;
+  std::string driver_version;  ///< empty: not read
+  std::string nvml_why_not;    ///< why states of GPUs are not read; empty: they are
+  std::string cpus_allowed;    ///< that this process may run on, as the kernel lists them; empty: not known
+  std::string memory_allowed;  ///< NUMA nodes it may take memory from
 };
+
+/// Times of one phase, a step each. kernel, e2e, skew and settled come from clock kernels between the phases in a
+/// graph: end of the kernel before to end of the one after, less what such a kernel takes by itself (stamp_node_us).
+/// Launches of phases do not overlap there, so the two phases need not add up to the headline. stream comes from events
+/// round the phase in steps without a graph, max over ranks.
+struct phase_times {
+  phase_bytes bytes;
+  phase_spans spans;
+  std::vector<double> stream_us;
+};
+
+/// [rank][launch] time / steps.
+using launch_samples = std::vector<std::vector<double>>;
 
 struct bench_point {
   std::int64_t tokens = 0;
-  std::vector<std::vector<double>> round_trip_us;  ///< [rank][launch] graph time / steps
+  launch_samples round_trip_us;  ///< the headline: a graph, warm fixed buffers
+  launch_samples cold_us;        ///< the same, inputs and outputs rotated so that the second-level cache holds none
+  launch_samples eager_us;       ///< without a graph: a thread per rank enqueues steps while they run
   phase_times dispatch;
   phase_times combine;
-  std::uint64_t checked_rows = 0;  ///< compared with the golden model, of views and outputs
-  std::string checked_what;        ///< which rows
+  std::optional<double> clock_error_us;              ///< of e2e, skew and settled; null: clocks could not be compared
+  std::optional<std::vector<marked_launch>> marked;  ///< of the headline; null: states were not read
+  std::vector<device_state> before;                  ///< [rank] round the headline
+  std::vector<device_state> after;
+  std::uint64_t steps_between = 0;  ///< that ran from before to after
+  std::uint64_t checked_rows = 0;   ///< compared with the golden model, of views and outputs
+  std::string checked_what;         ///< which rows
 };
 
 /// A result was wrong: nothing is said of its time.
@@ -53,8 +83,7 @@ class bench_observer {
  public:
   virtual ~bench_observer() = default;
   virtual void note(const std::string& line) = 0;
-  /// The GPUs, one line each.
-  virtual void devices(const std::vector<std::string>& lines) = 0;
+  virtual void machine(const bench_machine& where) = 0;
   virtual void link(const link_yardstick& measured) = 0;
   virtual void point(const bench_point& measured) = 0;
 };

@@ -87,7 +87,7 @@ TEST_F(planted_on_gpu, the_fence_behind_the_output) {
 
 TEST_F(planted_on_gpu, the_fence_before_an_input) {
   const auto found = first_finding({.after_dispatch = [](const auto& params, const auto&) {
-    return reinterpret_cast<const std::byte*>(params.topk_ids) - 1;
+    return reinterpret_cast<const std::byte*>(params.routing.ids) - 1;
   }});
   EXPECT_EQ(found.verdict, verdict::overrun);
   EXPECT_EQ(found.buffer, "topk_ids input");

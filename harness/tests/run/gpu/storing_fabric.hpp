@@ -47,15 +47,15 @@ class storing_workspace final : public fabric_workspace {
   [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const override {
     return right_->plan(tokens_per_rank, max_blocks, stream);
   }
-  void launch(const protocol::dispatch_params& params, const launch_plan& plan, stream_ref stream) override {
+  void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
     auto given = params;
     if (dispatches_ == planted_.step && planted_.reads_where_nothing_is) {
-      given.topk_ids = reinterpret_cast<const std::int32_t*>(std::uintptr_t{4096});
+      given.routing.ids = reinterpret_cast<const std::int32_t*>(std::uintptr_t{4096});
     }
     right_->launch(given, plan, stream);
     if (dispatches_++ == planted_.step && planted_.after_dispatch) store(planted_.after_dispatch(params, own_), stream);
   }
-  void launch(const protocol::combine_params& params, const launch_plan& plan, stream_ref stream) override {
+  void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
     right_->launch(params, plan, stream);
     if (combines_++ == planted_.step && planted_.after_combine) store(planted_.after_combine(params, own_), stream);
   }

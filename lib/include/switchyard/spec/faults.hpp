@@ -49,10 +49,9 @@ enum class step_field : std::uint8_t {
 
 /// What a wait was for.
 enum class awaited : std::uint8_t {
-  nothing,     ///< the fault was not seen in a wait
-  header,      ///< a peer's header
-  rows,        ///< rows of a peer
-  own_counts,  ///< this rank's own earlier chunks
+  nothing,  ///< the fault was not seen in a wait
+  header,   ///< a peer's header
+  rows,     ///< rows of a peer
 };
 
 /// One bit per rank of the group.
@@ -102,7 +101,6 @@ constexpr std::string_view to_string(awaited what) noexcept {
     case awaited::nothing: return "nothing";
     case awaited::header: return "header";
     case awaited::rows: return "rows";
-    case awaited::own_counts: return "own_counts";
   }
   return "unknown";
 }

@@ -17,6 +17,6 @@ class absent_fabric final : public fabric {
 
 }  // namespace
 
-std::shared_ptr<fabric> make_cuda_fabric(launch_overlap) { return std::make_shared<absent_fabric>(); }
+std::shared_ptr<fabric> make_cuda_fabric() { return std::make_shared<absent_fabric>(); }
 
 }  // namespace switchyard::cuda

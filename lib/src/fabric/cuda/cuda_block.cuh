@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block of the CUDA fabric: a team of block_threads threads on one multiprocessor.
+// The block of the CUDA fabric: a team of threads on one multiprocessor.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "fabric/cuda/launch_shape.hpp"
 #include "fabric/cuda/ordered_access.cuh"
@@ -12,55 +13,59 @@
 
 namespace switchyard::cuda {
 
+inline constexpr std::uint32_t told_bytes = 32;
+
 /// Words of shared memory through which the team agrees. Two of each, used in turn: a thread can be at most one
 /// agreement ahead of the slowest, because each has one barrier, so what it writes next is not what others still read.
 struct team_words {
-  std::uint64_t told[2];
-  std::uint32_t sums[2][block_threads / 32];
+  ulonglong2 told[2][told_bytes / sizeof(ulonglong2)];
+  std::uint32_t sums[2][wide_block / 32];
 };
 
+/// A CTA of `block_threads` threads.
+template <std::uint32_t block_threads>
 class cuda_block {
  public:
   /// `team` and `scratch` are shared memory of the block.
   __device__ cuda_block(team_words& team, std::uint32_t* scratch) : team_(team), scratch_(scratch) {}
 
-  __device__ std::uint32_t thread_index() const { return threadIdx.x; }
-  __device__ static constexpr std::uint32_t num_threads() { return block_threads; }
+  __device__ std::uint32_t thread_index() const { return team_part_.index; }
+  __device__ std::uint32_t num_threads() const { return team_part_.count; }
   __device__ void sync() { __syncthreads(); }
   __device__ std::uint32_t* scratch(std::uint64_t) const { return scratch_; }
-  __device__ static void scratch_or(std::uint32_t* word, std::uint32_t bits) { atomicOr(word, bits); }
-  __device__ static void scratch_add(std::uint32_t* word, std::uint32_t amount) { atomicAdd(word, amount); }
+  __device__ static void scratch_or(std::uint32_t* word, std::uint32_t bits) { or_shared_u32(word, bits); }
+  __device__ static void scratch_add(std::uint32_t* word, std::uint32_t amount) { add_shared_u32(word, amount); }
   __device__ static std::uint64_t now_ns() { return global_timer_ns(); }
 
   template <class T>
   __device__ T broadcast(T value) {
-    if (threadIdx.x == 0) told() = static_cast<std::uint64_t>(value);
-    return static_cast<T>(agree());
+    static_assert(sizeof(T) <= told_bytes && std::is_trivially_copyable_v<T>);
+    if (threadIdx.x == 0) *reinterpret_cast<T*>(team_.told[turn_]) = value;
+    __syncthreads();
+    return *reinterpret_cast<const T*>(team_.told[take_turn()]);
   }
 
   __device__ std::uint32_t team_sum(std::uint32_t value) {
     const auto of_warp = __reduce_add_sync(~0U, value);
     auto* sums = team_.sums[turn_];
     if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = of_warp;
-    (void)agree();
+    __syncthreads();
+    (void)take_turn();
     std::uint32_t sum = 0;
+    SWITCHYARD_ROLLED
     for (std::uint32_t warp = 0; warp < block_threads / 32; ++warp) sum += sums[warp];
     return sum;
   }
 
-  __device__ std::uint32_t take_ticket(std::uint32_t* word) {
-    return broadcast(threadIdx.x == 0 ? add_relaxed_gpu_u32(word, 1) : 0U);
-  }
-  /// After the barrier thread 0 speaks for the team: its acquire and release cover what the others did before.
-  __device__ std::uint32_t arrive(std::uint32_t* word) {
-    __syncthreads();
-    return broadcast(threadIdx.x == 0 ? add_acq_rel_gpu_u32(word, 1) : 0U);
+  __device__ static std::uint32_t draw_ticket(std::uint32_t* word) { return add_relaxed_gpu_u32(word, 1); }
+  /// After a barrier a thread speaks for the team: its acquire and release cover what the others did before.
+  __device__ static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) {
+    return add_acq_rel_gpu_u32(word, amount);
   }
   __device__ static bool elect(std::uint32_t* word) { return swap_if_acq_rel_gpu_u32(word, 0, 1) == 0; }
-  __device__ std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
-    std::uint64_t stands = 0;
-    if (threadIdx.x == 0) stands = swap_if_relaxed_gpu_u64(word, 0, now);
-    return broadcast(stands == 0 ? now : stands);
+  __device__ static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
+    const auto stands = swap_if_relaxed_gpu_u64(word, 0, now);
+    return stands == 0 ? now : stands;
   }
   __device__ static std::uint32_t load_u32(const std::uint32_t* word) { return load_relaxed_sys_u32(word); }
   __device__ static void store_u32(std::uint32_t* word, std::uint32_t value) { store_relaxed_sys_u32(word, value); }
@@ -68,9 +73,11 @@ class cuda_block {
   __device__ static void announce(std::uint32_t* word, std::uint32_t value) { store_release_sys_u32(word, value); }
 
   __device__ static void fill_i32(std::int32_t* words, std::int32_t value, std::uint64_t count) {
+    SWITCHYARD_ROLLED
     for (std::uint64_t i = threadIdx.x; i < count; i += block_threads) words[i] = value;
   }
   __device__ static void fill_nan(std::byte* out, std::uint64_t elements, dtype type) {
+    SWITCHYARD_ROLLED
     for (std::uint64_t i = threadIdx.x; i < elements; i += block_threads) {
       if (type == dtype::fp32) {
         reinterpret_cast<std::uint32_t*>(out)[i] = protocol::canonical_nan_32;
@@ -80,7 +87,11 @@ class cuda_block {
     }
   }
   __device__ static void copy_local(std::byte* out, const std::byte* in, std::uint64_t bytes) {
-    copy_bytes(out, in, bytes, {threadIdx.x, block_threads});
+    // Long only where a large step's ids are moved: by pieces that 32 bits can count.
+    constexpr std::uint64_t piece = std::uint64_t{1} << 30;
+    SWITCHYARD_ROLLED
+    for (; bytes > piece; bytes -= piece, out += piece, in += piece) copy_bytes(out, in, piece, whole_team());
+    copy_bytes(out, in, static_cast<std::uint32_t>(bytes), whole_team());
   }
   /// Into pinned memory of the host. The release pairs with the acquire in the host's look at the mailbox.
   __device__ static void record(layout::fault_mailbox* mailbox, const fault_record& record) {
@@ -88,46 +99,95 @@ class cuda_block {
     store_release_sys_u64(&mailbox->sequence, 1);
   }
 
-  __device__ void put(std::byte* out, const std::byte* in, std::uint64_t bytes) { copy_bytes(out, in, bytes, part_); }
-  /// Short rows are loaded first and stored last, so that one wait serves them all.
-  template <class RowAt>
-  __device__ void put_rows(std::uint32_t count, RowAt row_at) {
-    uint4 held[protocol::max_row_puts];
-    const auto is_short = [&](const protocol::row_put& row) {
-      const auto bits = reinterpret_cast<std::uintptr_t>(row.in) | reinterpret_cast<std::uintptr_t>(row.out) |
-                        reinterpret_cast<std::uintptr_t>(row.other_out) | row.bytes;
-      return widest_access(bits) == sizeof(uint4) && row.bytes <= part_.count * sizeof(uint4);
-    };
-    const auto has_word = [&](const protocol::row_put& row) { return part_.index * sizeof(uint4) < row.bytes; };
-#pragma unroll
-    for (std::uint32_t i = 0; i < protocol::max_row_puts; ++i) {
-      if (i >= count) break;
-      const auto row = row_at(i);
-      if (is_short(row) && has_word(row)) held[i] = __ldcg(reinterpret_cast<const uint4*>(row.in) + part_.index);
+  __device__ static void allow_next_launch() { allow_dependent_launch(); }
+
+  /// A few lanes a token, one id each: the ids of a token are looked at together.
+  __device__ static std::int32_t early_id(const protocol::token_ids& routing, std::uint64_t tokens) {
+    const auto lanes = lanes_of(routing.top_k);
+    const auto token = threadIdx.x / lanes;
+    const auto k = threadIdx.x % lanes;
+    return token < tokens && k < routing.top_k ? routing.ids[token * routing.top_k + k] : -1;
+  }
+  template <class Visit>
+  __device__ static void visit_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing,
+                                      std::int32_t early, Visit visit) {
+    const auto lanes = lanes_of(routing.top_k);
+    const auto lane = threadIdx.x % 32;
+    const auto k = threadIdx.x % lanes;
+    const auto of_token = (lanes == 32 ? ~0U : (1U << lanes) - 1) << (lane - k);
+    // Whole warps go round together: by the token of the warp's first lane.
+    SWITCHYARD_ROLLED
+    for (auto warps_token = first + (threadIdx.x - lane) / lanes; warps_token < last;
+         warps_token += block_threads / lanes) {
+      const auto token = warps_token + lane / lanes;
+      auto id = early;
+      if (token != threadIdx.x / lanes) {
+        id = token < last && k < routing.top_k ? routing.ids[protocol::wide_product(token, routing.top_k) + k] : -1;
+      }
+      const auto owner = token < last ? routing.experts.owner_of(id) : -1;
+      const auto same = __match_any_sync(~0U, owner) & of_token;
+      const bool leads = owner >= 0 && (same & (0U - same)) == 1U << lane;
+      const auto distinct = __ballot_sync(~0U, leads ? 1 : 0) & of_token;
+      if (leads) visit(token, static_cast<std::uint32_t>(__popc(distinct & ((1U << lane) - 1))), owner);
     }
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const auto row = row_at(i);
-      if (!is_short(row)) copy_bytes_twice(row.out, row.other_out, row.in, row.bytes, part_);
+  }
+  template <class Count>
+  __device__ static void count_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing,
+                                      std::int32_t early, std::uint32_t ranks, Count count) {
+    constexpr std::uint32_t ranks_of_a_mask = 64;
+    if (ranks > ranks_of_a_mask) {
+      return visit_owners(first, last, routing, early,
+                          [&](std::uint64_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
     }
-#pragma unroll
-    for (std::uint32_t i = 0; i < protocol::max_row_puts; ++i) {
-      if (i >= count) break;
-      const auto row = row_at(i);
-      if (!is_short(row) || !has_word(row)) continue;
-      reinterpret_cast<uint4*>(row.out)[part_.index] = held[i];
-      if (row.other_out != nullptr) reinterpret_cast<uint4*>(row.other_out)[part_.index] = held[i];
+    // A thread a token: more tokens at a time than visit_owners, whose slots nobody asks for here.
+    const auto lane = threadIdx.x % 32;
+    SWITCHYARD_ROLLED
+    for (auto warps_token = first + threadIdx.x - lane; warps_token < last; warps_token += block_threads) {
+      const auto token = warps_token + lane;
+      auto owners = std::uint64_t{0};
+      if (token < last) owners = owners_of(routing, token);
+      SWITCHYARD_ROLLED
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        const auto tokens = __popc(__ballot_sync(~0U, static_cast<int>(owners >> rank & 1U)));
+        if (lane == rank % 32 && tokens != 0)
+          count(static_cast<std::int32_t>(rank), static_cast<std::uint32_t>(tokens));
+      }
     }
+  }
+  /// The last warp does the other.
+  template <class One, class Other>
+  __device__ void side_by_side(One one, Other other) {
+    constexpr auto first_of_other = block_threads - 32;
+    if (threadIdx.x >= first_of_other) {
+      part_ = team_part_ = {threadIdx.x - first_of_other, 32};
+      other();
+    } else {
+      part_ = team_part_ = {threadIdx.x, first_of_other};
+      one();
+    }
+    part_ = team_part_ = whole_team();
+  }
+
+  __device__ static void put_u32(std::uint32_t* out, std::uint32_t value) { *out = value; }
+  __device__ void put(std::byte* out, const std::byte* in, std::uint64_t bytes) {
+    copy_bytes(out, in, static_cast<std::uint32_t>(bytes), part_);
+  }
+  __device__ void put_rows(const protocol::payload_list& payloads, const protocol::token_rows& rows) {
+    copy_token(payloads, rows, part_);
   }
   /// Relaxed: the word is valid by its own tag. What it hands over are reads, of launches that have ended before.
   __device__ static void post(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
   __device__ static std::uint64_t poll(const std::uint64_t* word) { return load_relaxed_sys_u64(word); }
 
+  __device__ static std::uint64_t poll_flag(const std::uint64_t* word) { return load_acquire_sys_u64(word); }
+
   /// The barrier orders every thread's rows before each signalling thread's fence, and the fence orders them before its
-  /// words. Pairs with the fence in wait_all of whoever sees a word.
+  /// words. Pairs with poll_flag of whoever sees a word.
   template <class WordAt>
   __device__ void publish(std::uint64_t count, WordAt word_at, std::uint64_t value) {
     __syncthreads();
     bool fenced = false;
+    SWITCHYARD_ROLLED
     for (std::uint64_t i = threadIdx.x; i < count; i += block_threads) {
       std::uint64_t* word = word_at(i);
       if (word == nullptr) continue;
@@ -138,27 +198,26 @@ class cuda_block {
   }
 
   /// Each thread polls its own conditions; now and then the team meets, and what its last thread has seen of the
-  /// notice, the clock and the probe meanwhile decides whether to go on. A thread whose conditions hold fences once;
-  /// the barrier of the last meeting hands what it acquired to the whole team. Pairs with publish.
+  /// notice, the clock and the probe meanwhile decides whether to go on. The barrier of the last meeting hands what the
+  /// threads acquired, each by its own polls, to the whole team.
   template <class Ready, class Probe>
   __device__ protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds,
                                             Probe probe) {
-    // A poll takes an access to the second-level cache, some 0.6 us; a look at notice, clock and probe takes several,
-    // and a condition that comes true meanwhile waits for it.
-    constexpr std::uint32_t polls_between_meetings = 4;
-    constexpr std::uint32_t meetings_between_looks = 4;
+    // A poll takes an access to the second-level cache, a third of a microsecond; a look at notice, clock and probe
+    // takes several. A thread whose conditions hold comes to the meeting at once.
+    constexpr std::uint32_t polls_between_meetings = 8;
+    constexpr std::uint32_t meetings_between_looks = 2;
     std::uint64_t next = threadIdx.x;
-    bool fenced = next >= count;
     const auto advance = [&](std::uint32_t polls) {
+      SWITCHYARD_ROLLED
       for (; next < count; next += block_threads) {
         while (!ready(next)) {
           if (--polls == 0) return false;
         }
       }
-      if (!fenced) fence_acq_rel_sys();
-      fenced = true;
       return true;
     };
+    SWITCHYARD_ROLLED
     for (std::uint32_t meeting = 0;; ++meeting) {
       const bool mine = advance(polls_between_meetings);
       auto seen = protocol::wait_status::ready;
@@ -172,53 +231,99 @@ class cuda_block {
           seen = protocol::wait_status::probed;
         }
       }
-      if (threadIdx.x == block_threads - 1) told() = static_cast<std::uint64_t>(seen);
+      auto* said = reinterpret_cast<protocol::wait_status*>(team_.told[turn_]);
+      if (threadIdx.x == block_threads - 1) *said = seen;
       const bool all = __syncthreads_and(mine ? 1 : 0) != 0;
-      seen = static_cast<protocol::wait_status>(take_turn());
+      seen = *said;
+      (void)take_turn();
       if (all) return protocol::wait_status::ready;
       if (seen == protocol::wait_status::ready) continue;
-      if (seen == protocol::wait_status::notice) return seen;
       // What came between the last look at the conditions and the look at the clock counts.
       return __syncthreads_and(advance(1) ? 1 : 0) != 0 ? protocol::wait_status::ready : seen;
     }
   }
 
+  template <class Ready>
+  __device__ bool poll_all(std::uint64_t count, Ready ready) {
+    bool mine = true;
+    SWITCHYARD_ROLLED
+    for (std::uint64_t i = threadIdx.x; i < count && mine; i += block_threads) mine = ready(i);
+    return __syncthreads_and(mine ? 1 : 0) != 0;
+  }
+
   /// One warp a row, or several where there are fewer rows than warps, so that a small step uses the whole block.
   template <class Body>
   __device__ void for_each_row(std::uint64_t count, Body body) {
-    std::uint32_t threads = 32;
-    while (threads < block_threads && count * threads * 2 <= block_threads) threads *= 2;
-    part_ = {threadIdx.x % threads, threads};
-    for (std::uint64_t row = threadIdx.x / threads; row < count; row += block_threads / threads) body(row);
-    part_ = {threadIdx.x, block_threads};
+    const auto warps = team_part_.count / 32;
+    const auto warps_each = count >= warps ? 1U : warps / static_cast<std::uint32_t>(count);
+    const auto threads = 32 * warps_each;
+    const auto parts = warps / warps_each;
+    const auto mine = team_part_.index / threads;
+    part_ = {team_part_.index - mine * threads, threads};
+    SWITCHYARD_ROLLED
+    for (std::uint64_t row = mine; row < count && mine < parts; row += parts) body(row);
+    part_ = team_part_;
   }
   __device__ bool leads_row() const { return part_.index == 0; }
 
-  __device__ void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows,
-                              std::uint64_t elements, dtype type) {
-    if (num_rows == 0) {
-      zero_elements(out, elements, type);  // exact +0
-    } else if (num_rows == 1) {
-      copy_bytes(out, rows[0], elements * itemsize(type), part_);  // bit for bit, whatever the bits are
-    } else {
-      sum_rows_of(type, out, rows, num_rows, elements, part_);
+  template <class RowAt>
+  __device__ void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) {
+    const auto count = static_cast<std::uint32_t>(elements);
+    if (num_rows == 0) return zero_elements(out, elements, type);  // exact +0
+    if (num_rows == 1) {
+      // Bit for bit, whatever the bits are.
+      return copy_bytes(out, row_at(0), count * static_cast<std::uint32_t>(itemsize(type)), part_);
+    }
+    switch (type) {
+      case dtype::bf16: return sum_elements<bf16_unit>(out, num_rows, row_at, count, part_);
+      case dtype::fp16: return sum_elements<fp16_unit>(out, num_rows, row_at, count, part_);
+      case dtype::fp32: return sum_elements<fp32_unit>(out, num_rows, row_at, count, part_);
     }
   }
 
+  __device__ static team_part whole_team() { return {threadIdx.x, block_threads}; }
+
  private:
-  __device__ std::uint64_t& told() { return team_.told[turn_]; }
-  /// What was told this time; the next agreement uses the other words.
-  __device__ std::uint64_t take_turn() {
-    const auto value = told();
-    turn_ ^= 1U;
-    return value;
+  /// The set of a token's owners, of ranks below 64.
+  __device__ static std::uint64_t owners_of(const protocol::token_ids& routing, std::uint64_t token) {
+    const auto* ids = routing.ids + protocol::wide_product(token, routing.top_k);
+    auto owners = std::uint64_t{0};
+    const auto add = [&](std::int32_t id) {
+      const auto owner = routing.experts.owner_of(id);
+      if (owner >= 0) owners |= std::uint64_t{1} << owner;
+    };
+    constexpr std::uint32_t quad = 4;
+    if (routing.top_k % quad != 0) {
+      SWITCHYARD_ROLLED
+      for (std::uint32_t k = 0; k < routing.top_k; ++k) add(ids[k]);
+      return owners;
+    }
+    // Rows whose length divides by 16 bytes are aligned to them: the API's rule for payloads.
+    SWITCHYARD_ROLLED
+    for (std::uint32_t k = 0; k < routing.top_k; k += quad) {
+      const auto four = *reinterpret_cast<const int4*>(ids + k);
+      add(four.x);
+      add(four.y);
+      add(four.z);
+      add(four.w);
+    }
+    return owners;
   }
-  __device__ std::uint64_t agree() {
-    __syncthreads();
-    return take_turn();
+
+  /// Lanes of a warp that look at one token's ids.
+  __device__ static std::uint32_t lanes_of(std::uint32_t top_k) {
+    return top_k <= 1 ? 1U : 1U << (32 - __clz(static_cast<int>(top_k - 1)));
+  }
+
+  /// Which words this agreement used; the next one uses the others.
+  __device__ std::uint32_t take_turn() {
+    const auto turn = turn_;
+    turn_ ^= 1U;
+    return turn;
   }
 
   __device__ void zero_elements(std::byte* out, std::uint64_t elements, dtype type) {
+    SWITCHYARD_ROLLED
     for (std::uint64_t i = part_.index; i < elements; i += part_.count) {
       if (type == dtype::fp32) {
         reinterpret_cast<std::uint32_t*>(out)[i] = 0;
@@ -230,10 +335,12 @@ class cuda_block {
 
   team_words& team_;
   std::uint32_t* scratch_;
-  team_part part_{threadIdx.x, block_threads};
+  team_part team_part_ = whole_team();
+  team_part part_ = whole_team();
   std::uint32_t turn_ = 0;
 };
 
-static_assert(protocol::block<cuda_block>);
+static_assert(protocol::block<cuda_block<wide_block>>);
+static_assert(protocol::block<cuda_block<narrow_block>>);
 
 }  // namespace switchyard::cuda

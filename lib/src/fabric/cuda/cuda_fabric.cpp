@@ -44,20 +44,15 @@ support check_device(int device) {
 
 class cuda_fabric final : public fabric {
  public:
-  explicit cuda_fabric(launch_overlap overlap) : overlap_(overlap) {}
-
   [[nodiscard]] support available(int device) const override { return check_device(device); }
   [[nodiscard]] fabric_kind stream_kind() const override { return fabric_kind::cuda; }
   std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
-    return make_workspace(*load_driver().api, request, overlap_);
+    return make_workspace(*load_driver().api, request);
   }
-
- private:
-  launch_overlap overlap_;
 };
 
 }  // namespace
 
-std::shared_ptr<fabric> make_cuda_fabric(launch_overlap overlap) { return std::make_shared<cuda_fabric>(overlap); }
+std::shared_ptr<fabric> make_cuda_fabric() { return std::make_shared<cuda_fabric>(); }
 
 }  // namespace switchyard::cuda

@@ -8,10 +8,7 @@
 
 namespace switchyard::cuda {
 
-/// Whether a phase may begin to launch before the work ahead of it on the stream has ended.
-enum class launch_overlap : std::uint8_t { none, programmatic };
-
 /// The fabric, or one that says that this build has none.
-std::shared_ptr<fabric> make_cuda_fabric(launch_overlap overlap = launch_overlap::none);
+std::shared_ptr<fabric> make_cuda_fabric();
 
 }  // namespace switchyard::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/cuda/cuda_workspace.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <string>
@@ -64,10 +65,9 @@ std::uint64_t slice_bytes_for(const workspace_request& request) {
 class cuda_workspace final : public fabric_workspace {
  public:
   /// Precondition: the request's device is current; make_workspace sees to it.
-  cuda_workspace(const driver_api& api, const workspace_request& request, launch_overlap overlap)
+  cuda_workspace(const driver_api& api, const workspace_request& request)
       : api_(api),
         request_(request),
-        overlap_(overlap),
         blocks_per_multiprocessor_(prepare_kernels(scratch_of(request.layout.dims.max_tokens), stream_.get())),
         mailbox_(take_mailbox()),
         memory_(std::in_place, api, request.device, request.rank, request.ep_size, slice_bytes_for(request)) {
@@ -79,6 +79,10 @@ class cuda_workspace final : public fabric_workspace {
     handle_.rank = request.rank;
     handle_.ep_size = request.ep_size;
     handle_.self = memory_->slice(request.rank);
+    handle_.num_near_peers = std::min(request.ep_size, static_cast<int>(handle_.near_peers.size()));
+    for (int peer = 0; peer < handle_.num_near_peers; ++peer) {
+      handle_.near_peers[static_cast<std::size_t>(peer)] = memory_->slice(peer);
+    }
     handle_.peers = reinterpret_cast<std::byte* const*>(handle_.self + bases_offset(request.layout));
     void* on_device = nullptr;
     check(cudaHostGetDevicePointer(&on_device, mailbox_.get(), 0), "the device's address of the fault record");
@@ -103,8 +107,7 @@ class cuda_workspace final : public fabric_workspace {
       int multiprocessors = 0;
       check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, request_.device),
             "multiprocessors of the device");
-      const int launches_at_once = overlap_ == launch_overlap::programmatic ? 2 : 1;
-      resident_ = resident_blocks(multiprocessors, blocks_per_multiprocessor_, place.ranks_on_device, launches_at_once);
+      resident_ = resident_blocks(multiprocessors, blocks_per_multiprocessor_, place.ranks_on_device);
       if (resident_ < 1) {
         throw unsupported("device " + std::to_string(request_.device) + " has " +
                           std::to_string(place.ranks_on_device) + " ranks, more than can be resident together");
@@ -115,14 +118,14 @@ class cuda_workspace final : public fabric_workspace {
   }
 
   [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref) const override {
-    return plan_phase(tokens_per_rank, request_.layout.dims.ep_size, resident_, max_blocks);
+    return plan_launches(tokens_per_rank, request_.layout.dims, resident_, max_blocks);
   }
 
-  void launch(const protocol::dispatch_params& params, const launch_plan& plan, stream_ref stream) override {
+  void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
     enqueue(params, plan, stream, scratch_of(params.tokens_per_rank));
   }
-  void launch(const protocol::combine_params& params, const launch_plan& plan, stream_ref stream) override {
-    enqueue(params, plan, stream, 0);
+  void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
+    enqueue(params, plan, stream, combine_scratch_bytes);
   }
 
   [[nodiscard]] std::optional<fault_record> fault() const override {
@@ -185,11 +188,14 @@ class cuda_workspace final : public fabric_workspace {
   }
 
   template <class Params>
-  void enqueue(Params params, const launch_plan& plan, stream_ref stream, std::uint64_t scratch) {
+  void enqueue(Params params, const phase_plan& plan, stream_ref stream, std::uint64_t scratch) {
     const device_guard guard(request_.device);
     params.ws = handle_;
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
-    launch_kernel(params, {params.ws.num_blocks, scratch, stream.cuda(), overlap_ == launch_overlap::programmatic});
+    const bool overlaps = request_.enable_pdl != choice::off && may_overlap(plan, places_before_, resident_);
+    places_before_ = places_of(plan);
+    launch_kernel(params, {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch, stream.cuda(),
+                           overlaps});
     auto capturing = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream.cuda(), &capturing), "whether the stream is being captured");
     // An event of a graph could not be waited for.
@@ -200,11 +206,11 @@ class cuda_workspace final : public fabric_workspace {
 
   const driver_api& api_;
   workspace_request request_;
-  launch_overlap overlap_;
   private_stream stream_;
   private_event last_launch_;
   int blocks_per_multiprocessor_;
-  int resident_ = 1;
+  int resident_ = 1;       ///< narrow blocks that this rank has places for
+  int places_before_ = 0;  ///< those that the last launch takes
   std::shared_ptr<layout::fault_mailbox> mailbox_;
   std::optional<symmetric_memory> memory_;  // until the destructor
   protocol::workspace_handle handle_;
@@ -213,10 +219,9 @@ class cuda_workspace final : public fabric_workspace {
 
 }  // namespace
 
-std::unique_ptr<fabric_workspace> make_workspace(const driver_api& api, const workspace_request& request,
-                                                 launch_overlap overlap) {
+std::unique_ptr<fabric_workspace> make_workspace(const driver_api& api, const workspace_request& request) {
   const device_guard guard(request.device);
-  return std::make_unique<cuda_workspace>(api, request, overlap);
+  return std::make_unique<cuda_workspace>(api, request);
 }
 
 }  // namespace switchyard::cuda

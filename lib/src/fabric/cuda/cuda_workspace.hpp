@@ -10,7 +10,6 @@
 namespace switchyard::cuda {
 
 /// Local: loads kernels and reserves addresses; memory comes with connect(). Throws cuda_error, unsupported.
-std::unique_ptr<fabric_workspace> make_workspace(const driver_api& api, const workspace_request& request,
-                                                 launch_overlap overlap);
+std::unique_ptr<fabric_workspace> make_workspace(const driver_api& api, const workspace_request& request);
 
 }  // namespace switchyard::cuda

@@ -12,6 +12,7 @@ namespace switchyard::cuda {
 
 struct launch_options {
   std::uint32_t num_blocks = 1;
+  std::uint32_t block_threads = 0;  ///< wide_block or narrow_block
   std::uint64_t scratch_bytes = 0;
   cudaStream_t stream = nullptr;
   /// Lets the launch begin before the previous one on the stream has ended; its blocks wait for that in place.
@@ -20,7 +21,7 @@ struct launch_options {
 
 /// Loads all kernels on the current device and runs each once on nothing, on `stream`, so that no code is loaded and no
 /// stack is made room for while a peer waits; allows dispatch its scratch. Waits for the stream.
-/// Returns how many blocks of any of them fit a multiprocessor, 0 when the scratch is more than there is.
+/// Returns how many narrow blocks of any of them fit a multiprocessor, 0 when the scratch is more than there is.
 /// Throws cuda_error.
 int prepare_kernels(std::uint64_t scratch_bytes, cudaStream_t stream);
 

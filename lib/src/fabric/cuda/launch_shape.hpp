@@ -3,47 +3,83 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "fabric/fabric.hpp"
 
 namespace switchyard::cuda {
 
-/// Threads of a block. Two such blocks fit a multiprocessor's registers at 64 each, and a row of 7168 bf16 is less than
-/// two 16-byte accesses a thread.
-inline constexpr std::uint32_t block_threads = 512;
+/// Threads of a block. Few tokens: a row of 7168 bf16 is less than two 16-byte accesses a thread. Many: more blocks,
+/// each with a role of its own, so that some wait for their stores while others store.
+inline constexpr std::uint32_t wide_block = 512;
+inline constexpr std::uint32_t narrow_block = 256;
+/// Registers of a thread are held to what lets these many threads be on a multiprocessor.
+inline constexpr std::uint32_t threads_per_multiprocessor = 1024;
 
-/// Blocks that one rank may launch so that all ranks of its device are resident together: a block that waits for a peer
-/// holds its place, and a peer without any place would never come. One multiprocessor stays free, for abort().
-constexpr int resident_blocks(int multiprocessors, int blocks_per_multiprocessor, int ranks_on_device,
-                              int launches_at_once) {
-  return (multiprocessors - 1) * blocks_per_multiprocessor / (ranks_on_device * launches_at_once);
+/// Narrow blocks that one rank may have so that all ranks of its device are resident together: a block that waits for a
+/// peer holds its place, and a peer without any place would never come. A wide block takes two places. One
+/// multiprocessor stays free, for abort().
+constexpr int resident_blocks(int multiprocessors, int blocks_per_multiprocessor, int ranks_on_device) {
+  return (multiprocessors - 1) * blocks_per_multiprocessor / ranks_on_device;
 }
 
-/// Tokens under one flag, a function of T alone because ranks must agree on it: some 128 chunks, one for nearly every
-/// multiprocessor of an H200: rows of more blocks hide each other's waits (results/h200x2-nv18/LOG.md). A power of
-/// two below 32, else a multiple of 32: a chunk shares no bitmap word that it does not fill.
-constexpr std::uint64_t chunk_tokens_for(std::uint64_t tokens_per_rank) {
-  constexpr std::uint64_t chunks_wanted = 128;
-  constexpr std::uint64_t word = 32;
-  const auto even = (tokens_per_rank + chunks_wanted - 1) / chunks_wanted;
-  if (even > word) return (even + word - 1) / word * word;
-  std::uint64_t chunk = 1;
-  while (chunk < even) chunk *= 2;
-  return chunk;
+constexpr int places_of(const phase_plan& plan) {
+  return plan.num_blocks * plan.block_threads / static_cast<int>(narrow_block);
 }
 
-/// `resident` >= 1; `max_blocks` 0: no further bound. chunk_tokens_for makes at most min(T, 128) chunks, which every
-/// layout has flags for.
-constexpr launch_plan plan_phase(std::uint64_t tokens_per_rank, std::uint64_t ep_size, int resident, int max_blocks) {
+/// Whether a launch may be made ready while `previous` places are still taken: both must fit.
+constexpr bool may_overlap(const phase_plan& plan, int previous, int resident) {
+  return 2 * places_of(plan) <= resident && 2 * previous <= resident;
+}
+
+/// Tokens of a dispatch under one flag: few, because blocks get unequal shares of a link, and one that is ahead takes
+/// the next chunk; up to what every layout has flags for.
+constexpr std::uint64_t dispatch_chunk_tokens(std::uint64_t tokens_per_rank) {
+  constexpr std::uint64_t chunks_wanted = 1024;
+  return std::bit_ceil((tokens_per_rank + chunks_wanted - 1) / chunks_wanted);
+}
+
+/// Rows of a combine under one flag: few, so that sums follow closely, but not more roles than some thousands over all
+/// peers.
+constexpr std::uint64_t combine_chunk_tokens(std::uint64_t tokens_per_rank, const layout::extents& dims) {
+  constexpr std::uint64_t sends_wanted = 4096;
+  const auto peers = dims.ep_size > 1 ? dims.ep_size - 1 : 1;
+  const auto most_chunks = std::min(dims.max_chunks(), std::max<std::uint64_t>(sends_wanted / peers, 16));
+  const auto least = std::bit_ceil((tokens_per_rank + most_chunks - 1) / most_chunks);
+  // One fence for a few rows, where that leaves a chunk for every other block.
+  const auto wanted = std::min<std::uint64_t>(4, std::bit_ceil((tokens_per_rank + 255) / 256));
+  return std::max(least, wanted);
+}
+
+/// Tokens that a block sums at a time.
+constexpr std::uint64_t sum_tokens_for(std::uint64_t tokens_per_rank) {
+  return tokens_per_rank <= 128 ? 1 : tokens_per_rank <= 1024 ? 2 : tokens_per_rank <= 4096 ? 4 : 8;
+}
+
+/// `resident`: narrow blocks that the rank has places for, >= 1; `max_blocks` 0: no further bound.
+constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout::extents& dims, int resident,
+                                    int max_blocks) {
+  const auto shape = [&](std::uint64_t chunk_tokens, std::uint64_t roles) {
+    phase_plan plan;
+    plan.chunk_tokens = chunk_tokens;
+    const auto wanted = static_cast<int>(std::min<std::uint64_t>(roles, 1U << 15));
+    // Wide where there is room for all roles and for the next launch's.
+    const bool wide = wanted <= resident / 4;
+    plan.block_threads = static_cast<int>(wide ? wide_block : narrow_block);
+    plan.num_blocks = wide ? wanted : std::min(resident, wanted);
+    if (max_blocks > 0) plan.num_blocks = std::min(plan.num_blocks, max_blocks);
+    return plan;
+  };
+  const auto roles_for = [&](std::uint64_t tokens_each) { return (tokens_per_rank + tokens_each - 1) / tokens_each; };
   launch_plan plan;
-  plan.chunk_tokens = chunk_tokens_for(tokens_per_rank);
-  plan.reduce_tokens = plan.chunk_tokens;
-  const auto chunks = (tokens_per_rank + plan.chunk_tokens - 1) / plan.chunk_tokens;
-  // Of combine, which has more of them: offers, checks, sums.
-  const auto roles = static_cast<int>(chunks + 2 * ep_size);
-  plan.num_blocks = std::min(resident, roles);
-  if (max_blocks > 0) plan.num_blocks = std::min(plan.num_blocks, max_blocks);
+  const auto dispatch_chunk = dispatch_chunk_tokens(tokens_per_rank);
+  plan.dispatch =
+      shape(dispatch_chunk, roles_for(dispatch_chunk) + dims.ep_size * protocol::receive_parts(tokens_per_rank));
+  plan.reduce_tokens = sum_tokens_for(tokens_per_rank);
+  const auto combine_chunk = combine_chunk_tokens(tokens_per_rank, dims);
+  plan.combine = shape(
+      combine_chunk, 2 * dims.ep_size + (dims.ep_size - 1) * roles_for(combine_chunk) + roles_for(plan.reduce_tokens));
   return plan;
 }
 
@@ -52,8 +88,11 @@ constexpr std::uint64_t scratch_bytes(std::uint64_t tokens_per_rank, const layou
   protocol::dispatch_params shape;
   shape.ws.ep_size = static_cast<std::int32_t>(dims.ep_size);
   shape.ws.layout.dims = dims;
-  shape.chunk_tokens = chunk_tokens_for(tokens_per_rank);
+  shape.tokens_per_rank = tokens_per_rank;
+  shape.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(dispatch_chunk_tokens(tokens_per_rank)));
   return protocol::scratch_words(shape) * sizeof(std::uint32_t);
 }
+inline constexpr std::uint64_t combine_scratch_bytes =
+    protocol::scratch_words(protocol::combine_params{}) * sizeof(std::uint32_t);
 
 }  // namespace switchyard::cuda

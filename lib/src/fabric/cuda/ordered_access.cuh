@@ -13,6 +13,13 @@ __device__ __forceinline__ std::uint64_t load_relaxed_sys_u64(const std::uint64_
   return value;
 }
 
+/// Costs what the relaxed one costs; a fence after it would cost twice as much again.
+__device__ __forceinline__ std::uint64_t load_acquire_sys_u64(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
+}
+
 __device__ __forceinline__ std::uint32_t load_relaxed_sys_u32(const std::uint32_t* word) {
   std::uint32_t value;
   asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
@@ -67,6 +74,19 @@ __device__ __forceinline__ std::uint64_t swap_if_relaxed_gpu_u64(std::uint64_t* 
   return before;
 }
 
+/// On shared memory of the block, which a compiler does not always know a pointer to be.
+__device__ __forceinline__ void or_shared_u32(std::uint32_t* word, std::uint32_t bits) {
+  asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(word))),
+               "r"(bits)
+               : "memory");
+}
+
+__device__ __forceinline__ void add_shared_u32(std::uint32_t* word, std::uint32_t amount) {
+  asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(word))),
+               "r"(amount)
+               : "memory");
+}
+
 /// Orders everything before it, by whatever thread of the block, before everything after it, for every observer.
 __device__ __forceinline__ void fence_acq_rel_sys() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
@@ -75,6 +95,11 @@ __device__ __forceinline__ std::uint64_t global_timer_ns() {
   std::uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
   return now;
+}
+
+/// With programmatic launch: the next launch on the stream may be made ready once every block has said so or ended.
+__device__ __forceinline__ void allow_dependent_launch() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
 /// With programmatic launch: nothing that the previous launch may still touch before this. Else it returns at once.

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "protocol/ordered_sum.hpp"
+#include "protocol/payload_rows.hpp"
 
 namespace switchyard::cuda {
 
@@ -23,57 +24,91 @@ __device__ __forceinline__ std::uint32_t widest_access(std::uint64_t bits) {
 }
 
 template <class Word>
-__device__ __forceinline__ void copy_words(std::byte* out, std::byte* other, const std::byte* in, std::uint64_t words,
-                                           team_part part) {
-  constexpr std::uint32_t batch = 8;  // 128 bytes in flight per thread: 64 KiB per block of 512
+__device__ __forceinline__ void copy_words(std::byte* out, const std::byte* in, std::uint32_t words, team_part part) {
   auto* to = reinterpret_cast<Word*>(out);
-  auto* other_to = reinterpret_cast<Word*>(other);
   const auto* from = reinterpret_cast<const Word*>(in);
-  const std::uint64_t stride = part.count;
-  for (std::uint64_t first = part.index; first < words; first += batch * stride) {
-    Word held[batch];
-#pragma unroll
-    for (std::uint32_t b = 0; b < batch; ++b) {
-      if (first + b * stride < words) held[b] = __ldcg(from + first + b * stride);
-    }
-#pragma unroll
-    for (std::uint32_t b = 0; b < batch; ++b) {
-      if (first + b * stride < words) to[first + b * stride] = held[b];
-    }
-    if (other_to == nullptr) continue;
-#pragma unroll
-    for (std::uint32_t b = 0; b < batch; ++b) {
-      if (first + b * stride < words) other_to[first + b * stride] = held[b];
-    }
+#pragma unroll 1
+  for (auto first = part.index; first < words; first += 2 * part.count) {
+    const auto second = first + part.count < words ? first + part.count : first;
+    const Word held = __ldcg(from + first);
+    const Word also_held = __ldcg(from + second);
+    to[first] = held;
+    to[second] = also_held;
   }
 }
 
 /// Rows whose length or address is odd: out of line, because rows of real models never come here.
-__device__ __noinline__ void copy_narrow(std::byte* out, const std::byte* in, std::uint64_t bytes, std::uint32_t width,
+__device__ __noinline__ void copy_narrow(std::byte* out, const std::byte* in, std::uint32_t bytes, std::uint32_t width,
                                          team_part part) {
   switch (width) {
-    case 8: return copy_words<uint2>(out, nullptr, in, bytes / 8, part);
-    case 4: return copy_words<unsigned int>(out, nullptr, in, bytes / 4, part);
-    case 2: return copy_words<unsigned short>(out, nullptr, in, bytes / 2, part);
-    default: return copy_words<unsigned char>(out, nullptr, in, bytes, part);
+    case 8: return copy_words<uint2>(out, in, bytes / 8, part);
+    case 4: return copy_words<unsigned int>(out, in, bytes / 4, part);
+    case 2: return copy_words<unsigned short>(out, in, bytes / 2, part);
+    default: return copy_words<unsigned char>(out, in, bytes, part);
   }
 }
 
-__device__ __forceinline__ void copy_bytes(std::byte* out, const std::byte* in, std::uint64_t bytes, team_part part) {
+/// Fewer than 2^32 bytes.
+__device__ __forceinline__ void copy_bytes(std::byte* out, const std::byte* in, std::uint32_t bytes, team_part part) {
   const auto width =
       widest_access(reinterpret_cast<std::uintptr_t>(out) | reinterpret_cast<std::uintptr_t>(in) | bytes);
-  if (width == 16) return copy_words<uint4>(out, nullptr, in, bytes / 16, part);
+  if (width == 16) return copy_words<uint4>(out, in, bytes / 16, part);
   copy_narrow(out, in, bytes, width, part);
 }
 
-/// The same to two places, loaded once; `other` may be null.
-__device__ __forceinline__ void copy_bytes_twice(std::byte* out, std::byte* other, const std::byte* in,
-                                                 std::uint64_t bytes, team_part part) {
-  const auto width = widest_access(reinterpret_cast<std::uintptr_t>(out) | reinterpret_cast<std::uintptr_t>(other) |
-                                   reinterpret_cast<std::uintptr_t>(in) | bytes);
-  if (width == 16) return copy_words<uint4>(out, other, in, bytes / 16, part);
-  copy_narrow(out, in, bytes, width, part);
-  if (other != nullptr) copy_narrow(other, in, bytes, width, part);
+/// One access to a token's rows: read once, stored at one rank or two.
+struct row_access {
+  const std::byte* in;
+  std::byte* out;
+  std::byte* other_out;
+  std::uint32_t bytes;
+};
+
+__device__ __forceinline__ row_access access_at(const protocol::payload_list& payloads,
+                                                const protocol::token_rows& rows, std::uint32_t access) {
+  std::uint32_t index = 0;
+  std::uint32_t begin = 0;
+#pragma unroll 1
+  while (access >= payloads.items[index].end_access) begin = payloads.items[index++].end_access;
+  const auto& payload = payloads.items[index];
+  const auto within = (access - begin) * payload.access_bytes;
+  const auto at_row = [&](std::uint64_t row) { return protocol::wide_product(row, payload.row_bytes) + within; };
+  row_access found;
+  found.in = payload.data + at_row(rows.token);
+  found.out = rows.out + payload.destination + at_row(rows.row);
+  found.other_out = rows.other_out == nullptr ? nullptr : rows.other_out + payload.destination + at_row(rows.other_row);
+  found.bytes = payload.access_bytes;
+  return found;
+}
+
+__device__ __noinline__ void copy_narrow_access(const row_access& one) {
+  copy_narrow(one.out, one.in, one.bytes, one.bytes, {0, 1});
+  if (one.other_out != nullptr) copy_narrow(one.other_out, one.in, one.bytes, one.bytes, {0, 1});
+}
+
+/// All payloads of a token in one sweep, two accesses of a thread under way together: short rows wait with the long
+/// one.
+__device__ __forceinline__ void copy_token(const protocol::payload_list& payloads, const protocol::token_rows& rows,
+                                           team_part part) {
+  if (payloads.count == 0) return;
+  const auto accesses = payloads.items[payloads.count - 1].end_access;
+#pragma unroll 1
+  for (auto first = part.index; first < accesses; first += 2 * part.count) {
+    const auto one = access_at(payloads, rows, first);
+    const auto two = access_at(payloads, rows, first + part.count < accesses ? first + part.count : first);
+    if (one.bytes != sizeof(uint4) || two.bytes != sizeof(uint4)) {
+      copy_narrow_access(one);
+      copy_narrow_access(two);
+      continue;
+    }
+    const auto held = __ldcg(reinterpret_cast<const uint4*>(one.in));
+    const auto also_held = __ldcg(reinterpret_cast<const uint4*>(two.in));
+    *reinterpret_cast<uint4*>(one.out) = held;
+    *reinterpret_cast<uint4*>(two.out) = also_held;
+    if (rows.other_out == nullptr) continue;
+    *reinterpret_cast<uint4*>(one.other_out) = held;
+    *reinterpret_cast<uint4*>(two.other_out) = also_held;
+  }
 }
 
 /// Elements whose conversions the machine does in one instruction each, with the roundings and the canonical NaNs of
@@ -116,75 +151,60 @@ union element_pack {
   typename Element::bits elements[count];
 };
 
-template <class Element, class Word, std::uint32_t batch>
-__device__ __forceinline__ void sum_words(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows,
+/// Sums two or more rows. Two words of a thread at a time, and the next row's are on their way while one is added.
+template <class Element, class Word, class RowAt>
+__device__ __forceinline__ void sum_words(std::byte* out, std::uint32_t num_rows, const RowAt& row_at,
                                           std::uint32_t words, team_part part) {
   using pack = element_pack<Element, Word>;
-  const auto stride = part.count;  // a row has fewer than 2^26 bytes: 32 bits do for its words
-  for (std::uint32_t first = part.index; first < words; first += batch * stride) {
+  constexpr std::uint32_t batch = 2;
+#pragma unroll 1
+  for (auto first = part.index; first < words; first += batch * part.count) {
+    const auto second = first + part.count < words ? first + part.count : first;
     float sum[batch][pack::count];
-    // Two rows at a time: both are on their way before the first is used, and each may come from a peer.
-    for (std::uint32_t row = 0; row < num_rows; row += 2) {
-      const auto* from = reinterpret_cast<const Word*>(rows[row]);
-      const bool pair = row + 1 < num_rows;
-      const auto* other_from = reinterpret_cast<const Word*>(rows[pair ? row + 1 : row]);
-      pack held[batch];
-      pack other_held[batch];
-#pragma unroll
-      for (std::uint32_t b = 0; b < batch; ++b) {
-        if (first + b * stride < words) held[b].word = __ldcg(from + first + b * stride);
-      }
-#pragma unroll
-      for (std::uint32_t b = 0; b < batch; ++b) {
-        if (pair && first + b * stride < words) other_held[b].word = __ldcg(other_from + first + b * stride);
-      }
+    pack held[batch];
+    const auto load = [&](std::uint32_t row, pack(&into)[batch]) {
+      const auto* from = reinterpret_cast<const Word*>(row_at(row));
+      into[0].word = __ldcg(from + first);
+      into[1].word = __ldcg(from + second);
+    };
+    load(0, held);
+#pragma unroll 1
+    for (std::uint32_t row = 0; row < num_rows; ++row) {
+      pack next[batch];
+      load(row + 1 < num_rows ? row + 1 : row, next);
 #pragma unroll
       for (std::uint32_t b = 0; b < batch; ++b) {
 #pragma unroll
         for (std::uint32_t e = 0; e < pack::count; ++e) {
           const float value = Element::load(held[b].elements[e]);
           sum[b][e] = row == 0 ? value : sum[b][e] + value;
-          if (pair) sum[b][e] += Element::load(other_held[b].elements[e]);
         }
+        held[b] = next[b];
       }
     }
 #pragma unroll
     for (std::uint32_t b = 0; b < batch; ++b) {
-      pack rounded;
 #pragma unroll
-      for (std::uint32_t e = 0; e < pack::count; ++e) rounded.elements[e] = Element::store(sum[b][e]);
-      if (first + b * stride < words) reinterpret_cast<Word*>(out)[first + b * stride] = rounded.word;
+      for (std::uint32_t e = 0; e < pack::count; ++e) held[b].elements[e] = Element::store(sum[b][e]);
     }
+    reinterpret_cast<Word*>(out)[first] = held[0].word;
+    reinterpret_cast<Word*>(out)[second] = held[1].word;
   }
 }
 
-template <class Element>
-__device__ __noinline__ void sum_narrow(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows,
-                                        std::uint64_t elements, team_part part) {
-  sum_words<Element, typename Element::bits, 1>(out, rows, num_rows, static_cast<std::uint32_t>(elements), part);
-}
-
-/// Sums two or more rows; two widths are enough, because rows of real models divide by 16 bytes. Out of line: a call a
-/// row costs less than the registers that three element types would take from each other inline.
-template <class Element>
-__device__ __noinline__ void sum_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows,
-                                      std::uint64_t elements, team_part part) {
+/// Two widths are enough, because rows of real models divide by 16 bytes.
+template <class Element, class RowAt>
+__device__ __forceinline__ void sum_elements(std::byte* out, std::uint32_t num_rows, const RowAt& row_at,
+                                             std::uint32_t elements, team_part part) {
   using bits = typename Element::bits;
   auto alignment = reinterpret_cast<std::uintptr_t>(out) | elements * sizeof(bits);
-  for (std::uint32_t row = 0; row < num_rows; ++row) alignment |= reinterpret_cast<std::uintptr_t>(rows[row]);
-  if (widest_access(alignment) == 16) {
-    sum_words<Element, uint4, 4>(out, rows, num_rows, static_cast<std::uint32_t>(elements * sizeof(bits) / 16), part);
+#pragma unroll 1
+  for (std::uint32_t row = 0; row < num_rows; ++row) alignment |= reinterpret_cast<std::uintptr_t>(row_at(row));
+  if (widest_access(alignment) == sizeof(uint4)) {
+    const auto words = elements * static_cast<std::uint32_t>(sizeof(bits)) / static_cast<std::uint32_t>(sizeof(uint4));
+    sum_words<Element, uint4>(out, num_rows, row_at, words, part);
   } else {
-    sum_narrow<Element>(out, rows, num_rows, elements, part);
-  }
-}
-
-__device__ __forceinline__ void sum_rows_of(dtype type, std::byte* out, const std::byte* const* rows,
-                                            std::uint32_t num_rows, std::uint64_t elements, team_part part) {
-  switch (type) {
-    case dtype::bf16: return sum_rows<bf16_unit>(out, rows, num_rows, elements, part);
-    case dtype::fp16: return sum_rows<fp16_unit>(out, rows, num_rows, elements, part);
-    case dtype::fp32: return sum_rows<fp32_unit>(out, rows, num_rows, elements, part);
+    sum_words<Element, bits>(out, num_rows, row_at, elements, part);
   }
 }
 

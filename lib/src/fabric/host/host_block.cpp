@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t tile_elements = 1024;
 
 template <class Element>
-void sum_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements) {
+void sum_elements(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements) {
   using bits = typename Element::bits;
   std::array<bits, tile_elements> row;
   std::array<float, tile_elements> sum;
@@ -52,12 +52,12 @@ std::uint64_t host_block::now_ns() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-std::uint32_t host_block::take_ticket(std::uint32_t* word) {
+std::uint32_t host_block::draw_ticket(std::uint32_t* word) {
   return std::atomic_ref(*word).fetch_add(1, std::memory_order_relaxed);
 }
 
-std::uint32_t host_block::arrive(std::uint32_t* word) {
-  return std::atomic_ref(*word).fetch_add(1, std::memory_order_acq_rel);
+std::uint32_t host_block::arrive(std::uint32_t* word, std::uint32_t amount) {
+  return std::atomic_ref(*word).fetch_add(amount, std::memory_order_acq_rel);
 }
 
 bool host_block::elect(std::uint32_t* word) {
@@ -128,7 +128,7 @@ void host_block::reduce_rows(std::byte* out, const std::byte* const* rows, std::
   } else if (num_rows == 1) {
     std::memcpy(out, rows[0], bytes);  // bit for bit, whatever the bits are
   } else {
-    protocol::with_element(type, [&](auto element) { sum_rows<decltype(element)>(out, rows, num_rows, elements); });
+    protocol::with_element(type, [&](auto element) { sum_elements<decltype(element)>(out, rows, num_rows, elements); });
   }
 }
 

@@ -39,8 +39,8 @@ class host_block {
   static void scratch_add(std::uint32_t* word, std::uint32_t amount) { *word += amount; }
   static std::uint64_t now_ns();
 
-  static std::uint32_t take_ticket(std::uint32_t* word);
-  static std::uint32_t arrive(std::uint32_t* word);
+  static std::uint32_t draw_ticket(std::uint32_t* word);
+  static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount);
   static bool elect(std::uint32_t* word);
   static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now);
   // Release and acquire, although the protocol asks for less: relaxed would gain nothing on a CPU.
@@ -53,15 +53,39 @@ class host_block {
   static void copy_local(std::byte* out, const std::byte* in, std::uint64_t bytes);
   static void record(layout::fault_mailbox* mailbox, const fault_record& record);
 
+  static void allow_next_launch() {}
+
+  static std::int32_t early_id(const protocol::token_ids&, std::uint64_t) { return 0; }
+  template <class Visit>
+  static void visit_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing, std::int32_t,
+                           Visit visit) {
+    for (auto token = first; token < last; ++token) {
+      routing.experts.for_each_owner(routing.ids + token * routing.top_k, routing.top_k,
+                                     [&](std::uint32_t slot, std::int32_t rank) { visit(token, slot, rank); });
+    }
+  }
+  template <class Count>
+  static void count_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing,
+                           std::int32_t early, std::uint32_t, Count count) {
+    visit_owners(first, last, routing, early,
+                 [&](std::uint64_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+  }
+  template <class One, class Other>
+  static void side_by_side(One one, Other other) {
+    one();
+    other();
+  }
+
   static void put(std::byte* out, const std::byte* in, std::uint64_t bytes);
-  template <class RowAt>
-  void put_rows(std::uint32_t count, RowAt row_at) {
-    protocol::put_one_by_one(*this, count, row_at);
+  static void put_u32(std::uint32_t* out, std::uint32_t value) { *out = value; }
+  void put_rows(const protocol::payload_list& payloads, const protocol::token_rows& rows) {
+    protocol::put_one_by_one(*this, payloads, rows);
   }
   /// Release, although the protocol asks for less: it is what hands this thread's earlier reads over to the reader.
   static void post(std::uint64_t* word, std::uint64_t value);
   /// Acquire: pairs with post and publish.
   static std::uint64_t poll(const std::uint64_t* word);
+  static std::uint64_t poll_flag(const std::uint64_t* word) { return poll(word); }
 
   /// Release stores: each pairs with the acquire in poll of whoever waits for that word.
   template <class WordAt>
@@ -82,7 +106,7 @@ class host_block {
       if (advance()) return protocol::wait_status::ready;
       if (!idle.due()) continue;
       if (bounds.notice != nullptr && layout::tag_of(poll(bounds.notice)) == bounds.incarnation) {
-        return protocol::wait_status::notice;
+        return advance() ? protocol::wait_status::ready : protocol::wait_status::notice;
       }
       if (now_ns() >= bounds.deadline_ns) {
         // This thread may have lost its core just before: what came meanwhile counts.
@@ -92,6 +116,14 @@ class host_block {
     }
   }
 
+  template <class Ready>
+  static bool poll_all(std::uint64_t count, Ready ready) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (!ready(i)) return false;
+    }
+    return true;
+  }
+
   template <class Body>
   void for_each_row(std::uint64_t count, Body body) {
     for (std::uint64_t i = 0; i < count; ++i) body(i);
@@ -99,6 +131,12 @@ class host_block {
 
   static bool leads_row() { return true; }
 
+  template <class RowAt>
+  static void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) {
+    const std::byte* rows[max_top_k];
+    for (std::uint32_t i = 0; i < num_rows; ++i) rows[i] = row_at(i);
+    reduce_rows(out, rows, num_rows, elements, type);
+  }
   static void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
                           dtype type);
 

@@ -100,13 +100,13 @@ class host_workspace final : public fabric_workspace {
   }
 
   [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const override {
-    return plan_phase(tokens_per_rank, handle_.layout.dims.max_chunks(), stream.host().num_workers(), max_blocks);
+    return plan_launches(tokens_per_rank, handle_.layout.dims.max_chunks(), stream.host().num_workers(), max_blocks);
   }
 
-  void launch(const protocol::dispatch_params& params, const launch_plan& plan, stream_ref stream) override {
+  void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
     enqueue(params, plan, stream, &host_kernels::dispatch);
   }
-  void launch(const protocol::combine_params& params, const launch_plan& plan, stream_ref stream) override {
+  void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
     enqueue(params, plan, stream, &host_kernels::combine);
   }
 
@@ -125,7 +125,7 @@ class host_workspace final : public fabric_workspace {
 
  private:
   template <class Params, class Kernel>
-  void enqueue(Params params, const launch_plan& plan, stream_ref stream, Kernel kernel) {
+  void enqueue(Params params, const phase_plan& plan, stream_ref stream, Kernel kernel) {
     params.ws = handle_;
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
     // Peers' memory is held by peers_, which outlives the launch because the destructor drains. Everything that a block

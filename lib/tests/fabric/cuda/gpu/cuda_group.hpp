@@ -119,9 +119,7 @@ class cuda_step {
 class cuda_group {
  public:
   /// Rank r is on device r mod num_devices and has buffers for `steps` steps.
-  cuda_group(const exchange& shape, int num_devices, int steps = 1,
-             cuda::launch_overlap overlap = cuda::launch_overlap::none)
-      : shape_(shape), num_devices_(num_devices) {
+  cuda_group(const exchange& shape, int num_devices, int steps = 1) : shape_(shape), num_devices_(num_devices) {
     const auto size = static_cast<std::size_t>(shape.ep_size);
     streams_.resize(size);
     instances_.resize(size);
@@ -139,7 +137,6 @@ class cuda_group {
       boot.device = device_of(rank);
       boot.comm_backend = backends[index];
       boot.first_epoch = 0xFFFFFFFBU;  // the wrap-around comes within the first steps
-      if (overlap != cuda::launch_overlap::none) boot.custom_fabric = cuda::make_cuda_fabric(overlap);
       instances_[index] = std::make_unique<one_sided_all_to_all>(boot, shape.params, shape.config);
     });
   }
@@ -170,11 +167,15 @@ class cuda_group {
   std::vector<std::vector<std::unique_ptr<cuda_step>>> steps_;
 };
 
+inline outcomes run_the_same_on_host(exchange shape, int steps) {
+  shape.config.enable_pdl = choice::automatic;
+  return run_on_host(shape, steps);
+}
+
 /// Runs steps with a look at everything after each, and compares with the host fabric.
-inline void expect_as_on_host(const exchange& shape, int num_devices, int steps,
-                              cuda::launch_overlap overlap = cuda::launch_overlap::none) {
-  const auto should_be = run_on_host(shape, steps);
-  cuda_group group(shape, num_devices, 1, overlap);
+inline void expect_as_on_host(const exchange& shape, int num_devices, int steps) {
+  const auto should_be = run_the_same_on_host(shape, steps);
+  cuda_group group(shape, num_devices, 1);
   on_every_rank(shape.ep_size, [&](int rank) {
     group.make_current(rank);
     auto& mine = group.step(rank);
@@ -197,11 +198,10 @@ inline void expect_as_on_host(const exchange& shape, int num_devices, int steps,
 
 /// Runs steps back to back, with nothing but the library's kernels on the stream, and compares what comes out in the
 /// end. Ranks run ahead of one another, and launches of one another, as far as they are let.
-inline void expect_outputs_without_a_pause(exchange shape, int num_devices, int steps,
-                                           cuda::launch_overlap overlap = cuda::launch_overlap::none) {
+inline void expect_outputs_without_a_pause(exchange shape, int num_devices, int steps) {
   shape.zero_copy = false;
-  const auto should_be = run_on_host(shape, steps);
-  cuda_group group(shape, num_devices, steps, overlap);
+  const auto should_be = run_the_same_on_host(shape, steps);
+  cuda_group group(shape, num_devices, steps);
   on_every_rank(shape.ep_size, [&](int rank) {
     group.make_current(rank);
     for (int step = 0; step < steps; ++step) {

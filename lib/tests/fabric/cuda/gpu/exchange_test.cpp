@@ -52,9 +52,13 @@ TEST_F(gpu_exchange, one_block_alone_gets_through) {
   expect_as_on_host(shape, 1, 4);
 }
 
-TEST_F(gpu_exchange, launches_that_overlap_change_nothing) {
-  expect_as_on_host(small_exchange(2), 1, 4, cuda::launch_overlap::programmatic);
-  expect_outputs_without_a_pause(small_exchange(2), 1, 20, cuda::launch_overlap::programmatic);
+TEST_F(gpu_exchange, launches_that_overlap_or_do_not_change_nothing) {
+  for (const auto pdl : {choice::off, choice::on}) {
+    auto shape = small_exchange(2);
+    shape.config.enable_pdl = pdl;
+    expect_as_on_host(shape, 1, 4);
+    expect_outputs_without_a_pause(shape, 1, 20);
+  }
 }
 
 // No rank looks up between steps, so ranks run ahead of one another as far as the protocol lets them.

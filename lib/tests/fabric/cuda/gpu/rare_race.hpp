@@ -124,14 +124,15 @@ class all_to_rank_0 {
 
 /// Steps of the same inputs, each followed at once by a launch that copies the output, which was NaN before; the copy
 /// must be the output every time.
-inline void expect_no_poison_in_copies(int num_devices, std::int64_t tokens, cuda::launch_overlap overlap, int steps) {
+inline void expect_no_poison_in_copies(int num_devices, std::int64_t tokens, choice pdl, int steps) {
   load_test_kernels(num_devices);
-  const auto shape = model_exchange(2, tokens);
-  cuda_group group(shape, num_devices, 1, overlap);
+  auto shape = model_exchange(2, tokens);
+  shape.config.enable_pdl = pdl;
+  cuda_group group(shape, num_devices, 1);
   std::vector<rank_bytes> made;
   for (int rank = 0; rank < 2; ++rank) made.push_back(make_inputs(shape, rank, 4 * rank + 3 * rank));
   const auto should_be = outputs_of_a_step(group, shape, made);
-  const bool early = overlap == cuda::launch_overlap::programmatic;
+  const bool early = pdl == choice::on;
   std::vector<std::uint64_t> wrong(2);
   std::vector<std::unique_ptr<device_bytes>> held;
   std::vector<std::unique_ptr<device_count>> counts;

@@ -31,9 +31,13 @@ TEST_F(two_gpus, rows_of_a_model) {
   }
 }
 
-TEST_F(two_gpus, launches_that_overlap_change_nothing) {
-  expect_as_on_host(small_exchange(2), 2, 4, cuda::launch_overlap::programmatic);
-  expect_outputs_without_a_pause(small_exchange(2), 2, 20, cuda::launch_overlap::programmatic);
+TEST_F(two_gpus, launches_that_overlap_or_do_not_change_nothing) {
+  for (const auto pdl : {choice::off, choice::on}) {
+    auto shape = small_exchange(2);
+    shape.config.enable_pdl = pdl;
+    expect_as_on_host(shape, 2, 4);
+    expect_outputs_without_a_pause(shape, 2, 20);
+  }
 }
 
 TEST_F(two_gpus, many_steps_without_a_pause) {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words that the published schema of benches allows are those that the code can write.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "switchyard/harness/bench_record.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+template <class Enum>
+std::set<std::string> words() {
+  std::set<std::string> all;
+  for (unsigned value = 0; value < 256; ++value) {
+    const auto word = to_string(static_cast<Enum>(value));
+    if (word == "unknown") break;
+    all.emplace(word);
+  }
+  return all;
+}
+
+TEST(bench_schema_words, are_those_of_the_code) {
+  std::ifstream file(SWITCHYARD_BENCH_SCHEMA);
+  ASSERT_TRUE(file) << SWITCHYARD_BENCH_SCHEMA;
+  const auto definitions = nlohmann::json::parse(file)["$defs"];
+  const auto allowed = [&](const std::string& pointer) {
+    return definitions.at(nlohmann::json::json_pointer(pointer + "/enum")).get<std::set<std::string>>();
+  };
+  EXPECT_EQ(allowed("/memory"), words<nccl_memory>());
+  EXPECT_EQ(allowed("/nccl/properties/scheme"), words<nccl_scheme>());
+  EXPECT_EQ(definitions["header"]["properties"]["schema"]["const"], bench_schema);
+}
+
+}  // namespace
+}  // namespace switchyard::harness

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bench on real GPUs: what it counts and what it must not see.
+#include <algorithm>
+
+#include "needs_two_gpus.hpp"
+#include "switchyard/harness/bench_record.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+class kept_points final : public bench_observer {
+ public:
+  void note(const std::string&) override {}
+  void machine(const bench_machine& where) override { machine_ = where; }
+  void link(const link_yardstick& measured) override { link_ = measured; }
+  void point(const bench_point& measured) override { points_.push_back(measured); }
+
+  bench_machine machine_;
+  link_yardstick link_;
+  std::vector<bench_point> points_;
+};
+
+using bench_on_two_gpus = needs_two_gpus;
+
+kept_points run_with(bench_options options) {
+  kept_points kept;
+  run_bench(options, kept);
+  return kept;
+}
+
+TEST_F(bench_on_two_gpus, b30_bytes_follow_the_routing_and_no_rate_passes_the_link) {
+  auto options = small_bench({4096});
+  options.launches = 3;
+  const auto rows = 4096ULL * 7168 * 2;
+  options.routing = routing_law::local;
+  const auto local = run_with(options);
+  EXPECT_EQ(local.points_.at(0).dispatch.bytes.remote_bytes, 0U);
+  EXPECT_EQ(local.points_.at(0).dispatch.bytes.local_bytes, rows);
+  EXPECT_FALSE(figures_of(local.points_.at(0), local.link_).wire_bw_gb_s);
+  options.routing = routing_law::remote;
+  const auto remote = run_with(options);
+  EXPECT_EQ(remote.points_.at(0).dispatch.bytes.remote_bytes, rows);
+  EXPECT_EQ(remote.points_.at(0).dispatch.bytes.local_bytes, 0U);
+  EXPECT_LT(figures_of(remote.points_.at(0), remote.link_).of_link.value(), 1.0);
+  // The counters of the links see those rows, both phases, and headers; nothing of the kind when all is local.
+  const auto& point = remote.points_.at(0);
+  const auto counted = link_bytes_per_step(point.before.at(0), point.after.at(0), point.steps_between);
+  if (counted) {
+    EXPECT_GT(*counted, 1.9 * static_cast<double>(rows));
+    EXPECT_LT(*counted, 2.2 * static_cast<double>(rows));
+  }
+}
+
+// B32: jitter of one rank's host was charged to the kernel.
+TEST_F(bench_on_two_gpus, b32_a_late_host_does_not_move_the_times) {
+  const auto quiet = run_with(small_bench({1, 8, 32, 128}));
+  auto options = small_bench({1, 8, 32, 128});
+  options.host_jitter_us = 100;
+  const auto late = run_with(options);
+  ASSERT_EQ(quiet.points_.size(), late.points_.size());
+  for (std::size_t i = 0; i < quiet.points_.size(); ++i) {
+    const auto before = figures_of(quiet.points_[i], quiet.link_);
+    const auto after = figures_of(late.points_[i], late.link_);
+    const auto bound = [](double time_us) { return std::max(0.05 * time_us, 0.3); };  // the stated noise
+    const auto tokens = quiet.points_[i].tokens;
+    EXPECT_NEAR(before.round_trip_us, after.round_trip_us, bound(before.round_trip_us)) << tokens;
+    EXPECT_NEAR(before.dispatch_us, after.dispatch_us, bound(before.dispatch_us)) << tokens;
+    EXPECT_NEAR(before.combine_us, after.combine_us, bound(before.combine_us)) << tokens;
+    EXPECT_TRUE(late.points_[i].clock_error_us) << tokens;
+    EXPECT_FALSE(late.points_[i].dispatch.spans.skew_us.empty()) << tokens;
+  }
+  EXPECT_FALSE(quiet.machine_.cpus_allowed.empty());
+}
+
+}  // namespace
+}  // namespace switchyard::harness

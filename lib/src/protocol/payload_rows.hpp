@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What travels with a token, and where one token's rows go.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "layout/device_code.hpp"
+
+namespace switchyard::protocol {
+
+/// A payload of the step, present ones only.
+struct payload_source {
+  const std::byte* data = nullptr;
+  std::uint64_t destination = 0;   ///< offset of its region in a workspace
+  std::uint32_t row_bytes = 0;     ///< > 0
+  std::uint32_t access_bytes = 1;  ///< the widest of 16, 8, 4, 2, 1 that divides row_bytes
+  std::uint32_t end_access = 0;    ///< accesses of a row of this payload and of all before it
+};
+inline constexpr std::size_t max_payloads = 5;
+
+struct payload_list {
+  std::array<payload_source, max_payloads> items{};
+  std::uint32_t count = 0;
+
+  /// `data` is aligned to 16 bytes.
+  constexpr void add(const std::byte* data, std::uint32_t row_bytes, std::uint64_t destination) {
+    if (row_bytes == 0) return;  // travels, and takes nothing
+    std::uint32_t access = 16;
+    while (row_bytes % access != 0) access /= 2;
+    const auto before = count == 0 ? 0 : items[count - 1].end_access;
+    items[count++] = {data, destination, row_bytes, access, before + row_bytes / access};
+  }
+};
+
+/// Product of two numbers of 32 bits: what offsets are made of. A GPU has an instruction for it, and builds longer ones
+/// from several.
+constexpr std::uint64_t wide_product(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) * static_cast<std::uint32_t>(b);
+}
+
+/// All payloads of one token, to the given row of the receive regions of one rank or of two.
+struct token_rows {
+  std::uint64_t token = 0;
+  std::byte* out = nullptr;        ///< base of the rank's workspace
+  std::byte* other_out = nullptr;  ///< null: there is no other
+  std::uint64_t row = 0;
+  std::uint64_t other_row = 0;
+};
+
+/// put_rows of a block that has nothing better than put.
+template <class Block>
+SWITCHYARD_DEVICE void put_one_by_one(Block& block, const payload_list& payloads, const token_rows& rows) {
+  SWITCHYARD_ROLLED
+  for (std::uint32_t i = 0; i < payloads.count; ++i) {
+    const auto& payload = payloads.items[i];
+    const auto bytes = std::uint64_t{payload.row_bytes};
+    const auto* in = payload.data + rows.token * bytes;
+    block.put(rows.out + payload.destination + rows.row * bytes, in, bytes);
+    if (rows.other_out == nullptr) continue;
+    block.put(rows.other_out + payload.destination + rows.other_row * bytes, in, bytes);
+  }
+}
+
+}  // namespace switchyard::protocol

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench_arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <set>
+
+#include "numbers.hpp"
+#include "switchyard/harness/scenario_error.hpp"
+
+namespace switchyard::tools {
+namespace {
+
+std::int64_t count_within(const std::string& option, const std::string& text, std::int64_t least, std::int64_t most) {
+  const auto value = parse_count(option, text);
+  if (value < static_cast<std::uint64_t>(least) || value > static_cast<std::uint64_t>(most)) {
+    throw harness::input_error(option + ": " + text + ": must be " + std::to_string(least) + " to " +
+                               std::to_string(most));
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+harness::routing_law routing_of(const std::string& word) {
+  // The laws that need nothing else said.
+  for (const auto law : {harness::routing_law::uniform, harness::routing_law::balanced, harness::routing_law::local,
+                         harness::routing_law::remote}) {
+    if (to_string(law) == word) return law;
+  }
+  throw harness::input_error("--routing: " + word + ": must be one of uniform, balanced, local, remote");
+}
+
+}  // namespace
+
+void add_bench_options(CLI::App& command, bench_arguments& into) {
+  command.add_option("--profile", into.profile, "Model profile")->type_name("NAME")->capture_default_str();
+  command.add_option("--tokens", into.tokens, "Tokens per rank, one point each")->type_name("N,...")->delimiter(',');
+  command.add_option("--ranks", into.ranks, "Ranks, one GPU each")->type_name("N")->capture_default_str();
+  command.add_option("--launches", into.launches, "Launches of the graph")->type_name("N")->capture_default_str();
+  command.add_option("--steps", into.steps, "Steps in the graph")->type_name("N")->capture_default_str();
+  command.add_option("--seed", into.seed, "Seed of the inputs")->type_name("N")->capture_default_str();
+  command.add_option("--routing", into.routing, "Which experts tokens go to: uniform, balanced, local, remote")
+      ->type_name("LAW")
+      ->capture_default_str();
+  command.add_option("--rates", into.rates, "More rates: logical, selection; both count bytes that cross no link")
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  command.add_option("--host-jitter-us", into.host_jitter, "Make the last rank's host late by up to so much")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--out", into.out, "Write JSON lines with all samples to this file")->type_name("FILE");
+  command.add_option("--nccl", into.nccl, "NCCL's library (default: libnccl.so.2 as the loader finds it)")
+      ->type_name("FILE");
+  command.add_flag("--without-nccl", into.without_nccl, "Measure no NCCL yardsticks");
+  command.add_flag("--yardsticks-only", into.yardsticks_only,
+                   "Measure only the NCCL yardsticks, in this process, and print JSON lines");
+  command
+      .add_option("--repeat", into.repeat, "Measure in so many processes, one after the other, and tell their noise")
+      ->type_name("N")
+      ->capture_default_str();
+  add_scenarios_option(command, into.common);
+  command.footer(
+      "Every point is compared with the golden model before and after it is timed. The headline is the median over\n"
+      "launches of (time of a graph / its steps), of the slowest rank in each launch. Beside it stand cold and eager\n"
+      "times, the phases, and the fastest NCCL variant whose result is right, measured by the same method.\n"
+      "README.md tells more. Exit codes: 0 measured; 2 a result was wrong; 3 no CUDA or too few GPUs; 5 usage.");
+}
+
+harness::extra_rates read_rates(const bench_arguments& arguments) {
+  harness::extra_rates rates;
+  for (const auto& word : arguments.rates) {
+    if (word != "logical" && word != "selection") {
+      throw harness::input_error("--rates: " + word + ": must be one of logical, selection");
+    }
+    (word == "logical" ? rates.logical : rates.selection) = true;
+  }
+  return rates;
+}
+
+harness::bench_options read_bench_options(const bench_arguments& arguments) {
+  constexpr std::int64_t most_tokens = 65536;  // some 4 GB of buffers per rank at hidden 7168
+  constexpr std::int64_t most_launches = 10000;
+  constexpr std::int64_t most_steps = 1000;  // so many nodes does a graph get, four times over
+  constexpr std::int64_t most_jitter_us = 100'000;
+  harness::bench_options options;
+  std::set<std::int64_t> tokens;
+  for (const auto& one : arguments.tokens) tokens.insert(count_within("--tokens", one, 1, most_tokens));
+  options.tokens.assign(tokens.begin(), tokens.end());
+  options.ranks = static_cast<int>(count_within("--ranks", arguments.ranks, 2, harness::most_bench_ranks));
+  options.launches = static_cast<int>(count_within("--launches", arguments.launches, 1, most_launches));
+  options.steps = static_cast<int>(count_within("--steps", arguments.steps, 1, most_steps));
+  options.seed = parse_count("--seed", arguments.seed);
+  options.routing = routing_of(arguments.routing);
+  options.host_jitter_us = static_cast<int>(count_within("--host-jitter-us", arguments.host_jitter, 0, most_jitter_us));
+  const auto catalog = open_catalog(arguments.common);
+  const auto found = catalog.profiles().find(arguments.profile);
+  if (found == catalog.profiles().end()) {
+    std::string known;
+    for (const auto& [name, profile] : catalog.profiles()) known += (known.empty() ? "" : ", ") + name;
+    throw harness::input_error("--profile: " + arguments.profile + ": must be one of " + known);
+  }
+  const auto& profile = found->second;
+  if (itemsize(profile.dtype) != 2) {
+    throw harness::input_error("--profile: " + arguments.profile + ": expert outputs must have 16-bit elements");
+  }
+  options.profile = arguments.profile;
+  options.params.num_experts = profile.num_experts;
+  options.params.top_k = profile.top_k;
+  options.params.hidden_size = profile.hidden_size;
+  options.params.dtype = profile.dtype;
+  options.params.dispatch_format = profile.dispatch_format;
+  options.params.max_tokens_per_rank = options.tokens.back();
+  return options;
+}
+
+int read_repeats(const bench_arguments& arguments) {
+  constexpr std::int64_t most_repeats = 100;
+  return static_cast<int>(count_within("--repeat", arguments.repeat, 1, most_repeats));
+}
+
+std::vector<std::string> bench_command_again(const bench_arguments& arguments, const std::vector<std::string>& more) {
+  std::string tokens;
+  for (const auto& one : arguments.tokens) tokens += (tokens.empty() ? "" : ",") + one;
+  std::vector<std::string> command{
+      "/proc/self/exe", "bench",         "--profile",  arguments.profile,  "--tokens",         tokens,
+      "--ranks",        arguments.ranks, "--launches", arguments.launches, "--steps",          arguments.steps,
+      "--seed",         arguments.seed,  "--routing",  arguments.routing,  "--host-jitter-us", arguments.host_jitter};
+  if (const auto folder = arguments.common.scenarios.string(); !folder.empty()) {
+    command.insert(command.end(), {"--scenarios", folder});
+  }
+  command.insert(command.end(), more.begin(), more.end());
+  return command;
+}
+
+std::chrono::seconds bench_patience(const harness::bench_options& options) {
+  constexpr std::int64_t to_begin = 60;     // inputs, connections, code to be loaded
+  constexpr std::int64_t ms_per_step = 20;  // ten columns of 2 ms: what 8192 tokens take is less
+  return std::chrono::seconds(to_begin + std::int64_t{options.launches} * options.steps * ms_per_step / 1000);
+}
+
+}  // namespace switchyard::tools
