@@ -92,9 +92,12 @@ std::vector<explanation> status_explanations() {
        "A hang; a machine that is too busy for the timeout of the scenario.",
        "The reason names the ranks and the phase in which they stand. The same case with a longer timeout_ms: if it "
        "passes, the machine was slow."},
-      {kind, to_string(case_status::device_lost), "A device stopped answering during the case.",
-       "Hardware, or a driver that has reset it.",
-       "The system's log at the time of the case; other cases on that device."},
+      {kind, to_string(case_status::device_lost),
+       "A device failed in the case or in an earlier one and takes no more work.",
+       "A kernel that reads or stores where nothing is, hardware (ECC, NVLink), or a driver that has reset it.",
+       "The first such case: those behind it were not run. The system's log at its time; then the same case alone, in "
+       "a "
+       "new process: if it is lost again, compute-sanitizer names the access."},
       {kind, to_string(case_status::skipped), "The case was not run because something that it needs is not here.", "",
        "The reason. A skipped case never counts as passed: a run with nothing else ends with exit code 3."},
       {kind, to_string(case_status::waived), "The case failed and a list of known issues says that this is known.", "",

@@ -134,6 +134,7 @@ json spec_json(const case_spec& spec) {
   out["values"] = to_string(spec.values);
   out["experts"] = to_string(spec.experts);
   out["variation"] = to_string(spec.variation);
+  out["launch"] = to_string(spec.launch);
   out["steps"] = spec.steps;
   out["blocks"] = spec.blocks;
   out["workers"] = spec.workers;
@@ -189,6 +190,7 @@ json case_json(const case_spec& spec, const case_result& result, std::uint64_t s
   out["spec"] = spec_json(spec);
   out["transport"] = result.transport;
   out["checked_bytes"] = result.checked_bytes;
+  out["results_digest"] = hex(result.results_digest);
   out["remote_bytes"] = result.remote_bytes;
   out["wire_bytes_max_rank"] = result.wire_bytes_max_rank;
   out["total_findings"] = result.total_findings;

@@ -31,6 +31,7 @@ struct rank_outcome {
   std::vector<step_time> times;
   int steps_ended = 0;
   std::uint64_t checked_bytes = 0;
+  std::uint64_t results_digest = 0;
   std::string transport;
   std::atomic<int> position{-1};  ///< 2 * step + phase that the stream last entered; after_all once it has ended
   bool done = false;              ///< guarded by case_state::mutex

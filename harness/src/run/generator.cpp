@@ -8,32 +8,11 @@
 #include <span>
 
 #include "routing_laws.hpp"
+#include "row_words.hpp"
 #include "switchyard/harness/generator_random.hpp"
 
 namespace switchyard::harness {
 namespace {
-
-// One row in this many has random bits, NaNs and infinities included; more would make most sums NaN and hide errors.
-constexpr std::uint64_t special_row_period = 64;
-
-// Below this many elements a row needs all its randomness to be told from others, so no -0 is planted.
-constexpr std::size_t least_elements_for_zero = 32;
-
-// Random words become values by word & keep, then + base: keep holds sign, fraction and some low exponent bits of each
-// element, base holds the smallest exponent. No carry leaves an element.
-struct element_law {
-  std::uint64_t keep = ~std::uint64_t{0};
-  std::uint64_t base = 0;
-};
-
-element_law law_of(dtype type) {
-  switch (type) {
-    case dtype::bf16: return {0x87FF87FF87FF87FFULL, 0x3B803B803B803B80ULL};  // 2^-8 .. 2^8
-    case dtype::fp16: return {0x9FFF9FFF9FFF9FFFULL, 0x2C002C002C002C00ULL};  // 2^-4 .. 2^4
-    case dtype::fp32: return {0x87FFFFFF87FFFFFFULL, 0x3B8000003B800000ULL};  // 2^-8 .. 2^8
-  }
-  return {};
-}
 
 void fill_words(std::uint64_t key, element_law law, std::byte* out, std::size_t bytes) {
   const std::size_t words = bytes / 8;
@@ -57,14 +36,12 @@ void plant_negative_zero(dtype type, std::uint64_t index, std::byte* row) {
   }
 }
 
-/// Makes a NaN of every element of random bits: all exponent bits set, signs and fractions as they are, but for the
-/// fraction of an infinity, whose bits are all set instead.
 template <typename Bits>
 void make_nans(Bits exponent, Bits fraction, std::byte* row, std::size_t bytes) {
   for (std::size_t at = 0; at + sizeof(Bits) <= bytes; at += sizeof(Bits)) {
     Bits bits = 0;
     std::memcpy(&bits, row + at, sizeof bits);
-    bits = static_cast<Bits>(bits | ((bits & fraction) == 0 ? exponent | fraction : exponent));
+    bits = static_cast<Bits>(as_nan(bits, exponent, fraction));
     std::memcpy(row + at, &bits, sizeof bits);
   }
 }
@@ -77,16 +54,8 @@ void make_nans(dtype type, std::byte* row, std::size_t bytes) {
   }
 }
 
-/// Every element is 1; every byte of an opaque format is 0x40, which the simulated experts read as 1/2.
 void fill_ones(const comm_params& params, std::byte* row, std::size_t bytes) {
-  std::uint64_t word = 0x4040404040404040ULL;
-  if (rows_are_elements(params)) {
-    switch (params.dtype) {
-      case dtype::bf16: word = 0x3F803F803F803F80ULL; break;
-      case dtype::fp16: word = 0x3C003C003C003C00ULL; break;
-      case dtype::fp32: word = 0x3F8000003F800000ULL; break;
-    }
-  }
+  const std::uint64_t word = word_of_ones(rows_are_elements(params), params.dtype);
   for (std::size_t at = 0; at < bytes; at += sizeof word)
     std::memcpy(row + at, &word, std::min(bytes - at, sizeof word));
 }

@@ -23,7 +23,11 @@ class host_device final : public rank_device {
 
   std::byte* address_of(std::size_t, const fenced_buffer& host) override { return host.data(); }
   void upload(std::size_t, const fenced_buffer&) override {}
-  std::optional<canary_damage> damage(std::size_t, const fenced_buffer& host) override { return host.damage(); }
+  all_damage damage(const all_buffers& hosts) override {
+    all_damage found;
+    for (std::size_t which = 0; which < hosts.size(); ++which) found.at(which) = hosts.at(which)->damage();
+    return found;
+  }
   std::byte* draft_of(std::byte* place, std::byte*) override { return place; }
   void write(std::byte* place, const std::byte* draft, std::size_t bytes) override {
     if (place != draft) std::memcpy(place, draft, bytes);

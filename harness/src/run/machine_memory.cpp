@@ -18,7 +18,8 @@ std::size_t required_device_bytes(const case_spec& spec) {
   // Behind the workspace lies a table of the ranks' addresses.
   const std::size_t slice = workspace_bytes(spec.params, config_of(spec), spec.ep_size) + workspace_guard_bytes +
                             static_cast<std::size_t>(spec.ep_size) * sizeof(std::byte*);
-  return rounded_up(slice) + rounded_up(separate_device::block_bytes(spec));
+  return rounded_up(slice) +
+         rounded_up(separate_device::block_bytes(spec) + row_check_bytes(spec) + replay_bytes(spec));
 }
 
 }  // namespace switchyard::harness

@@ -61,6 +61,7 @@ void rank_runner::run() {
     if (outcome_.error.empty()) outcome_.error = error;  // only now: until here the stream's tasks may write it
     outcome_.fault = exchange_->status();
     outcome_.checked_bytes = verifier_.checked_bytes();
+    outcome_.results_digest = verifier_.results_digest();
   }
   state_.ring.leave(rank_);
   outcome_.position.store(after_all, std::memory_order_relaxed);
@@ -90,6 +91,7 @@ void rank_runner::construct() {
   exchange_ = std::make_unique<one_sided_all_to_all>(boot, spec_.params, state_.config);
   workspace_ = exchange_->workspace_data();
   device_->upload(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
+  if (spec_.launch != launch_mode::eager) capture_steps();
   const std::lock_guard lock(state_.mutex);
   state_.live[static_cast<std::size_t>(rank_)] = exchange_.get();
 }
@@ -98,12 +100,13 @@ workspace_guards rank_runner::fill_guards() {
   workspace_guards guards(workspace_, state_.regions, state_.workspace_size);
   guards.fill(
       [this](std::byte* to, std::span<const std::byte> bytes) { device_->write(to, bytes.data(), bytes.size()); });
+  device_->synchronize();  // peers store as soon as they know of it
   return guards;
 }
 
 void rank_runner::run_steps() {
   for (int step = 0; step < spec_.steps; ++step) {
-    if (!enqueue_step(step)) return;
+    if (!run_step(step)) return;
   }
 }
 

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "case_state.hpp"
 #include "rank_device.hpp"
 #include "switchyard/harness/canary.hpp"
+#include "switchyard/harness/step_plan.hpp"
 #include "switchyard/harness/verifier.hpp"
 #include "switchyard/one_sided_all_to_all.hpp"
 
@@ -31,6 +34,8 @@ class rank_runner {
  private:
   void construct();
   void run_steps();
+  /// One step, launched as the case says. False as enqueue_step().
+  bool run_step(int step);
   /// False when this rank goes no further: it is the absent one, or the case was called off.
   bool enqueue_step(int step);
   void enqueue_delay(int step, phase which);
@@ -40,6 +45,8 @@ class rank_runner {
 
   /// What dispatch is given: the inputs where the library sees them.
   [[nodiscard]] dispatch_inputs arguments(const step_inputs& inputs);
+  /// Of readable_views_, which the device has at `views`.
+  void check_received(const step_inputs& inputs, const dispatch_result& views);
   void end_of_dispatch(const step_inputs& inputs, const dispatch_result& views);
   /// `rows` is where combine expects them, `views` what dispatch left as the CPU can read it.
   void compute_experts(const step_inputs& inputs, const dispatch_result& views, std::byte* rows);
@@ -51,6 +58,30 @@ class rank_runner {
   void check_guards(const workspace_guards& guards);
   [[nodiscard]] std::int64_t nanoseconds_since_start() const;
   [[nodiscard]] std::size_t bytes_to_end_of_region(const std::byte* data) const;
+
+  /// What is fixed when a step is captured.
+  struct replay_shape {
+    std::int64_t tokens_per_rank = 1;  ///< T
+    std::int64_t num_tokens = 0;
+    bool topk_weights = false;
+    bool extra = false;
+    std::int64_t combine_hidden_size = 0;
+    combine_source source = combine_source::workspace_rows;
+    bool two_graphs = false;
+    bool without_combine = false;  ///< the rank stays away from it
+    friend auto operator<=>(const replay_shape&, const replay_shape&) = default;
+  };
+  struct captured_step {
+    std::vector<std::size_t> graphs;
+    dispatch_result views;
+    std::pair<std::byte*, std::size_t> expert_rows;
+  };
+  /// Nothing where the step is launched eagerly.
+  [[nodiscard]] std::optional<replay_shape> replay_shape_of(int step) const;
+  void capture_steps();
+  captured_step capture(const replay_shape& shape);
+  void poison_all(const captured_step& step, combine_source source);
+  void end_of_replay(const step_inputs& inputs, const dispatch_result& views, bool with_combine);
 
   /// Bytes, where the library sees them, that hold data and get poison back before they are used again.
   struct poisoned_area {
@@ -73,6 +104,13 @@ class rank_runner {
   std::chrono::steady_clock::time_point phase_start_;
   std::array<bool, all_payloads.size()> view_prepared_{};
   std::array<poisoned_area, 2> expert_areas_;  // by combine_source
+
+  std::map<replay_shape, captured_step> captured_;
 };
+
+/// A phase that this rank itself aborted may have ended well before; the contract of faults does not speak of it.
+inline bool phase_itself_faulted(const fault_record& record) {
+  return record.code != fault_code::aborted || record.from_notice != 0;
+}
 
 }  // namespace switchyard::harness

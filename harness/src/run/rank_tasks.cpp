@@ -26,11 +26,6 @@ constexpr std::array<payload dispatch_inputs::*, all_payloads.size()> input_payl
     &dispatch_inputs::hidden_states, &dispatch_inputs::topk_ids, &dispatch_inputs::topk_weights,
     &dispatch_inputs::hidden_states_scale, &dispatch_inputs::extra};
 
-// A phase that this rank itself aborted may have ended well before; the contract of faults does not speak of it.
-bool phase_itself_faulted(const fault_record& record) {
-  return record.code != fault_code::aborted || record.from_notice != 0;
-}
-
 }  // namespace
 
 dispatch_inputs rank_runner::arguments(const step_inputs& inputs) {
@@ -55,7 +50,23 @@ void rank_runner::end_of_dispatch(const step_inputs& inputs, const dispatch_resu
     if (phase_itself_faulted(*record)) verifier_.check_faulted_dispatch(inputs, readable_views_, outcome_.log);
     return;
   }
+  check_received(inputs, views);
+}
+
+// Two checkers that know nothing of each other; where they disagree, one of them cannot be trusted.
+void rank_runner::check_received(const step_inputs& inputs, const dispatch_result& views) {
+  const auto on_device = device_->check_rows(inputs, state_.options.seed, rank_, views);
   verifier_.check_dispatch(inputs, readable_views_, outcome_.log);
+  const auto& here = verifier_.rows_of_last_dispatch();
+  for (const auto kind : all_payloads) {
+    const auto& there = on_device.at(static_cast<std::size_t>(kind));
+    const auto& mine = here.at(static_cast<std::size_t>(kind));
+    if (!there || *there == mine) continue;
+    throw std::runtime_error("the checkers disagree on " + std::string(to_string(kind)) + " in step " +
+                             std::to_string(inputs.step()) + ": the device's found " + std::to_string(there->wrong) +
+                             " wrong rows, the first " + std::to_string(there->first) + ", the CPU's " +
+                             std::to_string(mine.wrong) + ", the first " + std::to_string(mine.first));
+  }
 }
 
 void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_result& views, std::byte* rows) {
@@ -146,16 +157,20 @@ void rank_runner::end_of_combine(const step_inputs& inputs) {
 }
 
 void rank_runner::check_fences(const step_inputs& inputs) {
-  const auto check = [&](std::size_t which, const std::string& name, const fenced_buffer& buffer) {
-    verifier_.check_fence(inputs.step(), name, buffer.bytes(), device_->damage(which, buffer), outcome_.log);
+  const auto index = static_cast<std::size_t>(rank_);
+  rank_device::all_buffers buffers{};
+  for (std::size_t i = 0; i < all_payloads.size(); ++i) buffers.at(i) = &inputs.buffer(all_payloads.at(i), rank_);
+  buffers.at(output_buffer) = &state_.outputs[index];
+  buffers.at(expert_output_buffer) = &state_.expert_outputs[index];
+  const auto damage = device_->damage(buffers);
+  const auto check = [&](std::size_t which, const std::string& name) {
+    verifier_.check_fence(inputs.step(), name, buffers.at(which)->bytes(), damage.at(which), outcome_.log);
   };
   for (std::size_t i = 0; i < all_payloads.size(); ++i) {
-    const auto kind = all_payloads.at(i);
-    check(i, std::string(to_string(kind)) + " input", inputs.buffer(kind, rank_));
+    check(i, std::string(to_string(all_payloads.at(i))) + " input");
   }
-  const auto index = static_cast<std::size_t>(rank_);
-  check(output_buffer, "output", state_.outputs[index]);
-  check(expert_output_buffer, "expert_output", state_.expert_outputs[index]);
+  check(output_buffer, "output");
+  check(expert_output_buffer, "expert_output");
 }
 
 std::size_t rank_runner::bytes_to_end_of_region(const std::byte* data) const {

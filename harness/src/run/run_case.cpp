@@ -38,6 +38,19 @@ case_result skipped(std::string reason) {
   return result;
 }
 
+/// `what` the case came to says less than that a device went away under it.
+case_result unless_lost(case_result what, const run_options& options) {
+  if (!options.machine || what.status == case_status::pass || what.status == case_status::skipped ||
+      what.status == case_status::missing) {
+    return what;
+  }
+  const auto lost = options.machine->lost();
+  if (!lost) return what;
+  what.status = case_status::device_lost;
+  what.reason = *lost + "; seen as: " + what.reason;
+  return what;
+}
+
 bool all_done(const case_state& state) {
   return std::ranges::all_of(state.outcomes, [](const rank_outcome& outcome) { return outcome.done; });
 }
@@ -124,8 +137,16 @@ case_result run_watched_case(const case_spec& spec, arena& memory, const run_opt
     throw out_of_memory("case " + spec.id + " needs " + std::to_string(needed) + " bytes, the arena has " +
                         std::to_string(memory.capacity()));
   }
+  if (spec.launch != launch_mode::eager && !(options.machine && options.machine->replays())) {
+    return skipped("launch " + std::string(to_string(spec.launch)) + ": only the cuda fabric has graphs");
+  }
   if (options.machine) {
     if (auto reason = options.machine->reason_to_skip(spec)) return skipped(std::move(*reason));
+    if (const auto lost = options.machine->lost()) {  // in an earlier case: what would run now shows nothing
+      auto result = failed("not run: " + *lost);
+      result.status = case_status::device_lost;
+      return result;
+    }
   }
   memory.reset();
   auto state = std::make_shared<case_state>(spec, options, memory);
@@ -134,7 +155,7 @@ case_result run_watched_case(const case_spec& spec, arena& memory, const run_opt
   } catch (const error& problem) {  // a GPU that was lost in an earlier case, for example
     state.reset();
     memory.reset();
-    return failed(std::string("devices: ") + problem.what());
+    return unless_lost(failed(std::string("devices: ") + problem.what()), options);
   }
   std::vector<std::thread> threads;
   std::string no_thread;
@@ -168,7 +189,7 @@ case_result run_watched_case(const case_spec& spec, arena& memory, const run_opt
     result.status = case_status::missing;
     result.reason = "stopped before its end";
   } else {
-    result = conclude(*state, watched.stuck);
+    result = unless_lost(conclude(*state, watched.stuck), options);
   }
   lock.unlock();
   if (everyone_left) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The twins of a rank's buffers in memory that the CPU cannot reach.
 #include <algorithm>
+#include <vector>
 
 #include "case_state.hpp"
 #include "rank_device.hpp"
@@ -58,31 +59,46 @@ void separate_device::upload(std::size_t which, const fenced_buffer& host) {
   write(block_ + offsets_.at(which), host.block().data(), host.block().size());
 }
 
-std::optional<canary_damage> separate_device::damage(std::size_t which, const fenced_buffer& host) {
-  std::array<std::byte, fenced_buffer::front_bytes> front;
-  std::array<std::byte, fenced_buffer::fence_bytes> back;
-  const auto* data = address_of(which, host);
-  read(front.data(), data - front.size(), front.size());
-  read(back.data(), data + host.bytes(), back.size());
-  return fenced_buffer::damage_of(front.data(), back.data(), host.bytes());
+rank_device::all_damage separate_device::damage(const all_buffers& hosts) {
+  struct fences {
+    std::array<std::byte, fenced_buffer::front_bytes> front;
+    std::array<std::byte, fenced_buffer::fence_bytes> back;
+  };
+  std::array<fences, num_rank_buffers> copies;
+  std::vector<device_read> reads;
+  for (std::size_t which = 0; which < num_rank_buffers; ++which) {
+    auto& [front, back] = copies.at(which);
+    const auto* data = address_of(which, *hosts.at(which));
+    reads.push_back({front.data(), data - front.size(), front.size()});
+    reads.push_back({back.data(), data + hosts.at(which)->bytes(), back.size()});
+  }
+  read_all(reads);
+  all_damage found;
+  for (std::size_t which = 0; which < num_rank_buffers; ++which) {
+    const auto& [front, back] = copies.at(which);
+    found.at(which) = fenced_buffer::damage_of(front.data(), back.data(), hosts.at(which)->bytes());
+  }
+  return found;
 }
 
 std::byte* separate_device::draft_of(std::byte*, std::byte* spare) { return spare; }
 
 dispatch_result separate_device::readable(const dispatch_result& views) {
   dispatch_result copies = views;
+  std::vector<device_read> reads;
   const auto rows = static_cast<std::size_t>(ep_size_ * views.tokens_per_rank);
   for (std::size_t i = 0; i < views_.size(); ++i) {
     auto& view = copies.*result_views.at(i);
     const auto& copy = views_.at(i);
     // A view that was not due, or one that is too large, is the verifier's to judge and has no more room than this.
     if (view.data == nullptr || copy.data == nullptr) continue;
-    read(copy.data, view.data, std::min(copy.capacity, rows * view.row_bytes));
+    reads.push_back({copy.data, view.data, std::min(copy.capacity, rows * view.row_bytes)});
     view.data = copy.data;
   }
   const auto num_counts = std::min(views.recv_counts.size(), static_cast<std::size_t>(ep_size_));
-  read(reinterpret_cast<std::byte*>(counts_), reinterpret_cast<const std::byte*>(views.recv_counts.data()),
-       num_counts * sizeof(std::int32_t));
+  reads.push_back({reinterpret_cast<std::byte*>(counts_), reinterpret_cast<const std::byte*>(views.recv_counts.data()),
+                   num_counts * sizeof(std::int32_t)});
+  read_all(reads);
   copies.recv_counts = {counts_, num_counts};
   return copies;
 }

@@ -40,6 +40,7 @@ void rank_verifier::check_dispatch(const step_inputs& inputs, const dispatch_res
   check_counts(inputs, views, log);
   const auto& source_tokens = inputs.golden(rank_).source_tokens;
   const std::int64_t tokens_per_rank = inputs.plan().tokens_per_rank;
+  last_rows_ = {};
   for (const auto kind : all_payloads) {
     const std::size_t row_bytes = inputs.generator().row_bytes(kind);
     const rows_view& view = view_of(views, kind);
@@ -61,8 +62,11 @@ void rank_verifier::check_dispatch(const step_inputs& inputs, const dispatch_res
         continue;
       }
       checked_bytes_ += row_bytes;
+      digest_row(inputs.step(), static_cast<std::size_t>(kind), row, {row_at(view, row), row_bytes});
       const auto source = static_cast<int>(row / tokens_per_rank);
       if (std::memcmp(row_at(view, row), inputs.row(kind, source, source_tokens[i]), row_bytes) == 0) continue;
+      auto& wrong_rows = last_rows_[static_cast<std::size_t>(kind)];
+      if (wrong_rows.wrong++ == 0) wrong_rows.first = row;
       if (log.full()) {
         log.count_only(1);
       } else {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "switchyard/harness/canary.hpp"
+#include "switchyard/harness/generator_random.hpp"
 #include "switchyard/harness/verifier.hpp"
 #include "switchyard/reference/golden_model.hpp"
 #include "switchyard/reference/simulated_expert.hpp"
@@ -43,6 +44,14 @@ rank_verifier::rank_verifier(const case_spec& spec, int rank, row_index& rows) :
   expected_.resize(row);
 }
 
+// A sum, so that the order in which ranks and steps are looked at does not matter.
+void rank_verifier::digest_row(int step, std::size_t buffer, std::int64_t row,
+                               std::span<const std::byte> bytes) noexcept {
+  const auto place = key_of({static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(rank_),
+                             static_cast<std::uint64_t>(buffer), static_cast<std::uint64_t>(row)});
+  results_digest_ += mix64(hash_row(bytes) ^ place);
+}
+
 void rank_verifier::expected_output(const step_inputs& inputs, std::int64_t token, std::byte* out) {
   const auto& params = inputs.params();
   const auto ids = inputs.topk_ids(rank_, token);
@@ -73,6 +82,7 @@ void rank_verifier::check_output(const step_inputs& inputs, const std::byte* out
     hashes.push_back(hash_row(std::span(expected_).first(row_bytes)));
     checked_bytes_ += row_bytes;
     const std::byte* actual = output + static_cast<std::size_t>(token) * row_bytes;
+    digest_row(inputs.step(), all_payloads.size(), token, {actual, row_bytes});
     if (std::memcmp(actual, expected_.data(), row_bytes) != 0) wrong.push_back(token);
   }
   // Explained only now, when the sums of all tokens are known.

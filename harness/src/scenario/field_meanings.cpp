@@ -32,6 +32,10 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"invalid_percent", "0", "share of ids that are replaced by one that names no expert"},
     {"late_rank", "drawn each time", "the rank that sleeps where late_us is set"},
     {"late_us", "0", "before each phase one rank sleeps up to this long, in microseconds"},
+    {"launch", "eager",
+     "how launches reach the device. eager: one by one; graph: a step is one CUDA graph, captured once for each shape "
+     "and replayed with new inputs in place; two_graphs: dispatch is one, experts and combine another; mixed: graph, "
+     "eager and two_graphs in turn. All but eager are skipped where there are no graphs, so on the host fabric"},
     {"max_tokens_per_rank", "the largest T", "capacity of the workspace, in tokens of a rank"},
     {"num_experts", "due", "experts of the layer, over all ranks; they need not divide; set by a profile"},
     {"padding_rows", "0", "the last rows of a rank, so many, name no expert in any slot; by step and rank"},

@@ -243,7 +243,7 @@ TEST(suite_runner, same_results_same_bytes_but_for_time) {
 TEST(progress, plain_lines_stay_few_however_many_cases) {
   fixture f;
   f.cases.assign(1000, sample_spec("a", "ranks=2"));
-  f.run(pass);
+  f.run(pass, {}, 10'000'000);
   const auto text = f.shown.str();
   const auto lines = std::count(text.begin(), text.end(), '\n');
   EXPECT_GE(lines, 20);

@@ -23,6 +23,17 @@ case_result run_small(const case_spec& spec, std::uint64_t seed = 1) {
   return result;
 }
 
+TEST(run_case, a_case_of_graphs_is_skipped_where_there_are_none) {
+  for (const auto launch : {launch_mode::graph, launch_mode::two_graphs, launch_mode::mixed}) {
+    auto spec = small_case(2);
+    spec.launch = launch;
+    const auto result = run_small(spec);
+    EXPECT_EQ(result.status, case_status::skipped);
+    EXPECT_EQ(result.reason, "launch " + std::string(to_string(launch)) + ": only the cuda fabric has graphs");
+    EXPECT_EQ(result.checked_bytes, 0U);
+  }
+}
+
 struct group_shape {
   int ep_size;
   int blocks;

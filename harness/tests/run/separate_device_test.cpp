@@ -63,6 +63,55 @@ TEST(separate_device_test, a_machine_that_opens_no_devices_fails_the_case) {
   EXPECT_EQ(result.reason, "devices: the GPU is gone");
 }
 
+/// Ranks run, but once `fails` the machine has lost a device under them.
+class losing_machine final : public machine {
+ public:
+  [[nodiscard]] std::optional<std::string> reason_to_skip(const case_spec&) const override { return std::nullopt; }
+  void require_memory(const case_spec&) const override {}
+  std::vector<std::unique_ptr<rank_device>> open(const case_spec& spec, std::pmr::memory_resource& memory) override {
+    ++opened;
+    return right_.open(spec, memory);
+  }
+  std::optional<std::string> lost() override {
+    return fails ? std::optional<std::string>("GPU 1 is lost: an error") : std::nullopt;
+  }
+  void abandon() override {}
+
+  bool fails = false;
+  int opened = 0;
+
+ private:
+  separate_machine right_;
+};
+
+TEST(separate_device_test, a_case_under_which_a_device_is_lost_says_so_and_later_ones_are_not_run) {
+  auto machine = std::make_shared<losing_machine>();
+  auto spec = small_case(2);
+  EXPECT_EQ(run_separately(spec, machine).status, case_status::pass);
+
+  spec.absent = absence{1, 1, phase::dispatch};  // the case fails by itself, and the device with it
+  spec.timeout = 200ms;
+  arena memory(2 * required_bytes(spec));
+  run_options options;
+  options.machine = machine;
+  int asked = 0;
+  options.stop_requested = [&] {
+    machine->fails = ++asked > 0;
+    return false;
+  };
+  auto result = run_case(spec, memory, options);
+  EXPECT_EQ(result.status, case_status::device_lost) << explain(result);
+  EXPECT_EQ(result.reason.rfind("GPU 1 is lost: an error; seen as: ", 0), 0U) << result.reason;
+  EXPECT_FALSE(result.findings.empty());
+
+  const int opened = machine->opened;
+  result = run_case(small_case(2), memory, options);
+  EXPECT_EQ(result.status, case_status::device_lost);
+  EXPECT_EQ(result.reason, "not run: GPU 1 is lost: an error");
+  EXPECT_EQ(machine->opened, opened);
+  EXPECT_EQ(result.checked_bytes, 0U);
+}
+
 // The last byte of an upload of inputs belongs to its back fence.
 TEST(separate_device_test, a_fence_of_the_device_is_looked_at_where_it_is) {
   const auto spec = small_case(2);
@@ -89,6 +138,22 @@ TEST(separate_device_test, a_wrong_bit_of_an_input_is_found_at_the_receiver) {
   ASSERT_FALSE(result.findings.empty());
   EXPECT_EQ(result.findings[0].buffer, "hidden_states");
   EXPECT_EQ(result.findings[0].source, 0);
+}
+
+TEST(separate_device_test, checkers_that_disagree_fail_the_case_and_those_that_agree_do_not) {
+  const auto says = [](std::uint64_t wrong, std::int64_t first) {
+    return std::make_shared<separate_machine>(2, copy_error{}, [=](int rank) {
+      rank_device::row_checks checks;
+      if (rank == 1) checks.at(static_cast<std::size_t>(payload_kind::extra)) = row_verdict{wrong, first};
+      return checks;
+    });
+  };
+  EXPECT_EQ(run_separately(small_case(2), says(0, -1)).status, case_status::pass);
+  const auto result = run_separately(small_case(2), says(1, 3));
+  EXPECT_EQ(result.status, case_status::fail);
+  EXPECT_EQ(result.reason.rfind("rank 1: check: the checkers disagree on extra in step ", 0), 0U) << result.reason;
+  EXPECT_NE(result.reason.find("the device's found 1 wrong rows, the first 3, the CPU's 0"), std::string::npos)
+      << result.reason;
 }
 
 TEST(separate_device_test, device_memory_holds_the_workspace_and_all_buffers) {

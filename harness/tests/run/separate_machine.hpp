@@ -19,6 +19,9 @@ namespace switchyard::harness {
 /// May change what is on its way: a byte that a copy lost, or a store of the device beside its place.
 using copy_error = std::function<void(int rank, std::byte* to, std::size_t bytes)>;
 
+/// What the device says of the rows that a rank received, for tests of what is made of it.
+using row_checker = std::function<rank_device::row_checks(int rank)>;
+
 class separate_memory {
  public:
   explicit separate_memory(const case_spec& spec) : bytes_(separate_device::block_bytes(spec) + 64) {
@@ -34,12 +37,14 @@ class separate_memory {
 
 class separate_host_device final : private separate_memory, public separate_device {
  public:
-  separate_host_device(const case_spec& spec, int rank, std::pmr::memory_resource& memory, copy_error on_write)
+  separate_host_device(const case_spec& spec, int rank, std::pmr::memory_resource& memory, copy_error on_write,
+                       row_checker checker)
       : separate_memory(spec),
         separate_device(spec, separate_memory::block(), memory),
         rank_(rank),
         workspaces_(memory),
-        on_write_(std::move(on_write)) {}
+        on_write_(std::move(on_write)),
+        checker_(std::move(checker)) {}
 
   void bind_thread() override {}
   void describe(bootstrap& boot) const override { boot.host_memory = &workspaces_; }
@@ -54,18 +59,22 @@ class separate_host_device final : private separate_memory, public separate_devi
     if (bytes != 0) std::memcpy(into, place, bytes);
   }
   void fill(std::byte* place, int value, std::size_t bytes) override { std::memset(place, value, bytes); }
+  row_checks check_rows(const step_inputs&, std::uint64_t, int rank, const dispatch_result&) override {
+    return checker_ ? checker_(rank) : row_checks{};
+  }
 
  private:
   int rank_;
   std::pmr::memory_resource& workspaces_;
   copy_error on_write_;
+  row_checker checker_;
   host_stream stream_;
 };
 
 class separate_machine final : public machine {
  public:
-  explicit separate_machine(int most_ranks = max_ep_size, copy_error on_write = {})
-      : most_ranks_(most_ranks), on_write_(std::move(on_write)) {}
+  explicit separate_machine(int most_ranks = max_ep_size, copy_error on_write = {}, row_checker checker = {})
+      : most_ranks_(most_ranks), on_write_(std::move(on_write)), checker_(std::move(checker)) {}
 
   [[nodiscard]] std::optional<std::string> reason_to_skip(const case_spec& spec) const override {
     if (spec.ep_size <= most_ranks_) return std::nullopt;
@@ -75,7 +84,7 @@ class separate_machine final : public machine {
   std::vector<std::unique_ptr<rank_device>> open(const case_spec& spec, std::pmr::memory_resource& memory) override {
     std::vector<std::unique_ptr<rank_device>> devices;
     for (int rank = 0; rank < spec.ep_size; ++rank) {
-      devices.push_back(std::make_unique<separate_host_device>(spec, rank, memory, on_write_));
+      devices.push_back(std::make_unique<separate_host_device>(spec, rank, memory, on_write_, checker_));
     }
     return devices;
   }
@@ -84,6 +93,7 @@ class separate_machine final : public machine {
  private:
   int most_ranks_;
   copy_error on_write_;
+  row_checker checker_;
 };
 
 /// Workspaces are in the arena here, and copies of the views as well.

@@ -45,6 +45,15 @@ enum class hidden_values : std::uint8_t {
   bits,      ///< random bits: subnormals, infinities and NaNs everywhere
 };
 
+/// How the launches of a step reach the device. All but eager need CUDA graphs: one for each shape of a step, captured
+/// and instantiated before the first step, into which new inputs come in place.
+enum class launch_mode : std::uint8_t {
+  eager,       ///< one by one
+  graph,       ///< a step is one graph: dispatch, the simulated experts, combine
+  two_graphs,  ///< dispatch is a graph, the experts and combine another
+  mixed,       ///< graph, eager and two_graphs in turn
+};
+
 inline constexpr std::array all_routing_laws{routing_law::uniform,  routing_law::balanced,   routing_law::zipf,
                                              routing_law::hot_rank, routing_law::hot_expert, routing_law::grouped,
                                              routing_law::local,    routing_law::remote,     routing_law::trace};
@@ -53,6 +62,9 @@ inline constexpr std::array all_runtime_max_rules{runtime_max_rule::tokens, runt
                                                   runtime_max_rule::drawn, runtime_max_rule::own_tokens};
 inline constexpr std::array all_hidden_values{hidden_values::random, hidden_values::ones, hidden_values::nan_rows,
                                               hidden_values::bits};
+
+inline constexpr std::array all_launch_modes{launch_mode::eager, launch_mode::graph, launch_mode::two_graphs,
+                                             launch_mode::mixed};
 
 constexpr std::string_view to_string(routing_law law) noexcept {
   switch (law) {
@@ -93,6 +105,16 @@ constexpr std::string_view to_string(hidden_values values) noexcept {
     case hidden_values::ones: return "ones";
     case hidden_values::nan_rows: return "nan_rows";
     case hidden_values::bits: return "bits";
+  }
+  return "unknown";
+}
+
+constexpr std::string_view to_string(launch_mode mode) noexcept {
+  switch (mode) {
+    case launch_mode::eager: return "eager";
+    case launch_mode::graph: return "graph";
+    case launch_mode::two_graphs: return "two_graphs";
+    case launch_mode::mixed: return "mixed";
   }
   return "unknown";
 }

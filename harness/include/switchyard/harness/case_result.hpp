@@ -66,6 +66,7 @@ struct case_result {
   std::vector<rank_fault> faults;         ///< of the ranks that recorded one, by rank
   std::vector<step_time> times;           ///< one per step that ended
   std::uint64_t checked_bytes = 0;        ///< bytes compared with the golden model
+  std::uint64_t results_digest = 0;       ///< of rows received and sums, whoever moved them; 0 where a fault is due
   std::uint64_t remote_bytes = 0;         ///< dispatch payload bytes to other ranks, all ranks and steps
   std::uint64_t wire_bytes_max_rank = 0;  ///< per step mean of max over ranks of max(send, receive) remote bytes
   std::string transport;                  ///< taken by dispatch

@@ -69,6 +69,7 @@ struct case_spec {
   hidden_values values = hidden_values::random;
   reference::expert_law experts = reference::expert_law::scaled;
   step_variation variation = step_variation::fixed;
+  launch_mode launch = launch_mode::eager;
   int steps = 3;
   int blocks = 1;   ///< blocks per launch of a rank
   int workers = 1;  ///< threads that run a rank's blocks

@@ -31,6 +31,9 @@ class machine {
   /// Why `spec` cannot be run here though a larger machine could; its status is then `skipped`. Nothing: it can.
   [[nodiscard]] virtual std::optional<std::string> reason_to_skip(const case_spec& spec) const = 0;
 
+  /// Whether cases can run whose launch is not eager.
+  [[nodiscard]] virtual bool replays() const { return false; }
+
   /// Throws out_of_memory naming the case, the device, the bytes needed and the bytes that there are. Takes nothing.
   virtual void require_memory(const case_spec& spec) const = 0;
 
@@ -38,6 +41,10 @@ class machine {
   /// what is copied back to be checked. To be called when nothing of an earlier case runs: it may wait for devices.
   /// Throws out_of_memory before anything is taken when require_memory() would, cuda_error.
   virtual std::vector<std::unique_ptr<rank_device>> open(const case_spec& spec, std::pmr::memory_resource& memory) = 0;
+
+  /// Which device takes no more work and what it answers, for as long as the process lives; nothing: all answer. An
+  /// error that a later call does not show any more is no loss. Waits for nothing.
+  [[nodiscard]] virtual std::optional<std::string> lost() { return std::nullopt; }
 
   /// A rank of the last case could not be stopped: it keeps what it has, and the next case gets anew.
   virtual void abandon() = 0;

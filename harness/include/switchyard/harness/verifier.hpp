@@ -38,6 +38,13 @@ class finding_log {
   std::uint64_t total_ = 0;
 };
 
+/// How many rows of a payload differ from what was sent, and the first of them.
+struct row_verdict {
+  std::uint64_t wrong = 0;
+  std::int64_t first = -1;
+  friend bool operator==(const row_verdict&, const row_verdict&) = default;
+};
+
 /// Checks one rank of a case. Not thread-safe; a rank's checks follow one another on its stream.
 class rank_verifier {
  public:
@@ -63,8 +70,14 @@ class rank_verifier {
 
   /// Bytes compared with the golden model so far.
   [[nodiscard]] std::uint64_t checked_bytes() const noexcept { return checked_bytes_; }
+  /// What check_dispatch() last found of the rows that hold tokens, in the order of all_payloads.
+  using row_verdicts = std::array<row_verdict, all_payloads.size()>;
+  [[nodiscard]] const row_verdicts& rows_of_last_dispatch() const noexcept { return last_rows_; }
+  /// Of the rows and sums as they were found, not as they should have been; those of the ranks are to be added up.
+  [[nodiscard]] std::uint64_t results_digest() const noexcept { return results_digest_; }
 
  private:
+  void digest_row(int step, std::size_t buffer, std::int64_t row, std::span<const std::byte> bytes) noexcept;
   void check_counts(const step_inputs& inputs, const dispatch_result& views, finding_log& log);
   void check_padding(const step_inputs& inputs, const dispatch_result& views, std::int64_t row, finding_log& log);
   [[nodiscard]] finding explain_row(const step_inputs& inputs, payload_kind kind, const rows_view& view,
@@ -77,6 +90,8 @@ class rank_verifier {
   int rank_;
   row_index& rows_;
   std::uint64_t checked_bytes_ = 0;
+  std::uint64_t results_digest_ = 0;
+  row_verdicts last_rows_{};
   std::vector<std::byte> expert_rows_;  // scratch: one row for each owner of a token
   std::vector<std::byte> expected_;     // scratch: one output row
   /// Hashes of the expected output rows of the last steps, the newest first.

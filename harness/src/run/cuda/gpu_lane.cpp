@@ -4,19 +4,15 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "fill_kernel.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
 namespace {
 
-constexpr std::size_t pinned_bytes = std::size_t{1} << 20;
-
-// Calls visit(offset, length) for each piece that fits the pinned memory.
-template <class Visit>
-void for_each_piece(std::size_t bytes, Visit visit) {
-  for (std::size_t at = 0; at < bytes; at += pinned_bytes) visit(at, std::min(pinned_bytes, bytes - at));
-}
+constexpr std::size_t pinned_bytes = std::size_t{2} << 20;
 
 }  // namespace
 
@@ -41,7 +37,11 @@ gpu_lane::gpu_lane(int device) : device_(device) {
     void* pinned = nullptr;
     check_cuda(cudaMallocHost(&pinned, pinned_bytes), "a rank's pinned memory");
     pinned_ = static_cast<std::byte*>(pinned);
+    // A kernel's first launch may wait for the whole device.
+    launch_fill(nullptr, 0, 0, stream_);
+    synchronize();
   } catch (...) {
+    (void)cudaFreeHost(pinned_);
     if (ended_ != nullptr) (void)cudaEventDestroy(ended_);
     if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
     throw;
@@ -72,32 +72,54 @@ void gpu_lane::release() noexcept {
 }
 
 void gpu_lane::synchronize() {
-  check_cuda(cudaEventRecord(ended_, stream_), "marking the end of a rank's work");
-  check_cuda(cudaEventSynchronize(ended_), "waiting for a rank's work");
+  const auto now = cudaStreamQuery(stream_);
+  if (now == cudaErrorNotReady) {
+    check_cuda(cudaEventRecord(ended_, stream_), "marking the end of a rank's work");
+    check_cuda(cudaEventSynchronize(ended_), "waiting for a rank's work");
+  } else {
+    check_cuda(now, "a rank's work");
+  }
+  pinned_used_ = 0;
+}
+
+std::byte* gpu_lane::pinned_piece(std::size_t& bytes) {
+  constexpr std::size_t alignment = 16;
+  if (pinned_used_ == pinned_bytes) synchronize();
+  bytes = std::min(bytes, pinned_bytes - pinned_used_);
+  auto* piece = pinned_ + pinned_used_;
+  pinned_used_ = std::min(pinned_bytes, (pinned_used_ + bytes + alignment - 1) / alignment * alignment);
+  return piece;
 }
 
 void gpu_lane::write(std::byte* place, const std::byte* from, std::size_t bytes) {
-  for_each_piece(bytes, [&](std::size_t at, std::size_t length) {
-    std::memcpy(pinned_, from + at, length);
-    check_cuda(cudaMemcpyAsync(place + at, pinned_, length, cudaMemcpyHostToDevice, stream_), "copy to the device");
-    synchronize();
-  });
+  for (std::size_t at = 0, length = 0; at < bytes; at += length) {
+    length = bytes - at;
+    auto* piece = pinned_piece(length);
+    std::memcpy(piece, from + at, length);
+    check_cuda(cudaMemcpyAsync(place + at, piece, length, cudaMemcpyHostToDevice, stream_), "copy to the device");
+  }
 }
 
-void gpu_lane::read(std::byte* into, const std::byte* place, std::size_t bytes) {
-  for_each_piece(bytes, [&](std::size_t at, std::size_t length) {
-    check_cuda(cudaMemcpyAsync(pinned_, place + at, length, cudaMemcpyDeviceToHost, stream_), "copy from the device");
+void gpu_lane::read(std::span<const device_read> reads) {
+  std::vector<device_read> pending;  // from pinned memory to where it is wanted
+  const auto take = [&] {
     synchronize();
-    std::memcpy(into + at, pinned_, length);
-  });
+    for (const auto& each : pending) std::memcpy(each.into, each.place, each.bytes);
+    pending.clear();
+  };
+  for (const auto& each : reads) {
+    for (std::size_t at = 0, length = 0; at < each.bytes; at += length) {
+      if (pinned_used_ == pinned_bytes) take();
+      length = each.bytes - at;
+      auto* piece = pinned_piece(length);
+      check_cuda(cudaMemcpyAsync(piece, each.place + at, length, cudaMemcpyDeviceToHost, stream_),
+                 "copy from the device");
+      pending.push_back({each.into + at, piece, length});
+    }
+  }
+  take();
 }
 
-void gpu_lane::fill(std::byte* place, int value, std::size_t bytes) {
-  std::memset(pinned_, value, std::min(bytes, pinned_bytes));
-  for_each_piece(bytes, [&](std::size_t at, std::size_t length) {
-    check_cuda(cudaMemcpyAsync(place + at, pinned_, length, cudaMemcpyHostToDevice, stream_), "filling device memory");
-  });
-  synchronize();
-}
+void gpu_lane::fill(std::byte* place, int value, std::size_t bytes) { launch_fill(place, value, bytes, stream_); }
 
 }  // namespace switchyard::harness

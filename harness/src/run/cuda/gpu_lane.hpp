@@ -5,6 +5,9 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <span>
+
+#include "../device_read.hpp"
 
 namespace switchyard::harness {
 
@@ -24,8 +27,9 @@ class current_device {
 };
 
 /// Only its construction, reserve() and release() take or free memory, which may wait for the whole device; they are
-/// called when nothing waits on it. Copies run on the lane's stream, through pinned memory, without a kernel: they pass
-/// by kernels of other ranks that wait for this one. Their device must be current.
+/// called when nothing waits on it. Copies run on the lane's stream and pass through pinned memory, which they fill
+/// piece by piece and wait for only when it is full; fill() is a small kernel, for which the kernels of ranks that wait
+/// leave room. The lane's device must be current.
 class gpu_lane {
  public:
   explicit gpu_lane(int device);
@@ -43,14 +47,18 @@ class gpu_lane {
   /// Sleeps until everything on the stream has ended.
   void synchronize();
   void write(std::byte* place, const std::byte* from, std::size_t bytes);
-  void read(std::byte* into, const std::byte* place, std::size_t bytes);
+  void read(std::span<const device_read> reads);
   void fill(std::byte* place, int value, std::size_t bytes);
 
  private:
+  /// Pinned memory that no copy uses, `bytes` of it or, where less is left, fewer.
+  std::byte* pinned_piece(std::size_t& bytes);
+
   int device_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t ended_ = nullptr;
   std::byte* pinned_ = nullptr;
+  std::size_t pinned_used_ = 0;  ///< by copies that may not have ended
   std::byte* block_ = nullptr;
   std::size_t block_bytes_ = 0;
 };

@@ -7,6 +7,8 @@
 
 #include "../rank_device.hpp"
 #include "gpu_lane.hpp"
+#include "gpu_replay.hpp"
+#include "gpu_row_check.hpp"
 #include "switchyard/harness/machine.hpp"
 #include "switchyard/one_sided_all_to_all.hpp"
 #include "switchyard/spec/errors.hpp"
@@ -19,8 +21,13 @@ constexpr std::size_t kept_free_bytes = std::size_t{1} << 30;
 
 class gpu_device final : public separate_device {
  public:
-  gpu_device(const case_spec& spec, std::shared_ptr<gpu_lane> lane, std::pmr::memory_resource& memory)
-      : separate_device(spec, lane->block(), memory), lane_(std::move(lane)) {}
+  gpu_device(const case_spec& spec, int rank, std::shared_ptr<gpu_lane> lane, std::pmr::memory_resource& memory)
+      : separate_device(spec, lane->block(), memory),
+        lane_(std::move(lane)),
+        rows_(spec, *lane_, lane_->block() + block_bytes(spec)) {
+    if (spec.launch == launch_mode::eager) return;
+    replay_.emplace(spec, rank, *lane_, lane_->block() + block_bytes(spec) + row_check_bytes(spec));
+  }
 
   void bind_thread() override { check_cuda(cudaSetDevice(lane_->device()), "making a rank's device current"); }
   void describe(bootstrap& boot) const override {
@@ -32,11 +39,22 @@ class gpu_device final : public separate_device {
   void write(std::byte* place, const std::byte* draft, std::size_t bytes) override {
     lane_->write(place, draft, bytes);
   }
-  void read(std::byte* into, const std::byte* place, std::size_t bytes) override { lane_->read(into, place, bytes); }
+  void read(std::byte* into, const std::byte* place, std::size_t bytes) override {
+    const device_read one{into, place, bytes};
+    lane_->read({&one, 1});
+  }
+  void read_all(std::span<const device_read> reads) override { lane_->read(reads); }
   void fill(std::byte* place, int value, std::size_t bytes) override { lane_->fill(place, value, bytes); }
+  row_checks check_rows(const step_inputs& inputs, std::uint64_t seed, int rank,
+                        const dispatch_result& views) override {
+    return rows_.check(inputs, seed, rank, views);
+  }
+  replaying_device* replaying() override { return replay_ ? &*replay_ : nullptr; }
 
  private:
   std::shared_ptr<gpu_lane> lane_;
+  gpu_row_check rows_;
+  std::optional<gpu_replay> replay_;
 };
 
 class gpu_machine final : public machine {
@@ -50,6 +68,8 @@ class gpu_machine final : public machine {
            std::to_string(ranks) + " on one; at most " + std::to_string(most_ranks_on_gpu) +
            " can wait for one another there";
   }
+
+  [[nodiscard]] bool replays() const override { return true; }
 
   void require_memory(const case_spec& spec) const override {
     for (int device = 0; device < num_gpus_; ++device) {
@@ -71,10 +91,21 @@ class gpu_machine final : public machine {
     for (int rank = 0; rank < spec.ep_size; ++rank) {
       const auto index = static_cast<std::size_t>(rank);
       if (index == lanes_.size()) lanes_.push_back(std::make_shared<gpu_lane>(rank % num_gpus_));
-      lanes_[index]->reserve(separate_device::block_bytes(spec));
-      devices.push_back(std::make_unique<gpu_device>(spec, lanes_[index], memory));
+      lanes_[index]->reserve(separate_device::block_bytes(spec) + row_check_bytes(spec) + replay_bytes(spec));
+      devices.push_back(std::make_unique<gpu_device>(spec, rank, lanes_[index], memory));
     }
     return devices;
+  }
+
+  std::optional<std::string> lost() override {
+    for (int device = 0; device < num_gpus_ && !lost_; ++device) {
+      (void)cudaGetLastError();  // one that goes away by this was of a call, not of the device
+      const auto answer = answer_of(device);
+      if (answer == cudaSuccess || answer == cudaErrorNotReady) continue;
+      lost_ =
+          "GPU " + std::to_string(device) + " is lost: " + cudaGetErrorName(answer) + ", " + cudaGetErrorString(answer);
+    }
+    return lost_;
   }
 
   // Never freed: that would wait for what cannot be stopped.
@@ -86,6 +117,21 @@ class gpu_machine final : public machine {
 
  private:
   [[nodiscard]] int ranks_on(int device, int ep_size) const { return (ep_size - device + num_gpus_ - 1) / num_gpus_; }
+
+  /// Whatever a device's context has failed by, every later call shows it.
+  [[nodiscard]] cudaError_t answer_of(int device) const {
+    int before = 0;
+    if (const auto failed = cudaGetDevice(&before); failed != cudaSuccess) return failed;
+    auto answer = cudaSetDevice(device);
+    for (const auto& lane : lanes_) {
+      if (answer == cudaSuccess && lane->device() == device) answer = cudaStreamQuery(lane->stream());
+    }
+    std::size_t free = 0;
+    std::size_t total = 0;
+    if (answer == cudaSuccess) answer = cudaMemGetInfo(&free, &total);
+    (void)cudaSetDevice(before);
+    return answer;
+  }
 
   static std::size_t free_bytes(int device) {
     const current_device current(device);
@@ -113,6 +159,7 @@ class gpu_machine final : public machine {
 
   int num_gpus_;
   std::vector<std::shared_ptr<gpu_lane>> lanes_;  // by rank
+  std::optional<std::string> lost_;
 };
 
 /// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05 ...": the first word that is a number with dots.

@@ -15,18 +15,28 @@
 
 namespace switchyard::harness {
 
-/// Where the byte goes; null: nowhere. `workspace` is the rank's own.
+/// A rank's own workspace. What a launch is given has no layout yet.
+struct own_workspace {
+  layout::workspace_layout layout;
+  std::byte* data = nullptr;
+  [[nodiscard]] std::byte* at(layout::region region) const { return data + layout.offset_of(region); }
+  [[nodiscard]] std::byte* behind(layout::region region) const { return at(region) + layout.size_of(region); }
+};
+
+/// Where the byte goes; null: nowhere.
 struct planted_store {
-  std::function<const std::byte*(const protocol::dispatch_params&, std::byte* workspace)> after_dispatch = {};
-  std::function<const std::byte*(const protocol::combine_params&, std::byte* workspace)> after_combine = {};
+  std::function<const std::byte*(const protocol::dispatch_params&, const own_workspace&)> after_dispatch = {};
+  std::function<const std::byte*(const protocol::combine_params&, const own_workspace&)> after_combine = {};
   int step = 2;
   std::byte value{0x5A};
+  bool reads_where_nothing_is = false;  ///< dispatch of that step: an error that the device never recovers from
 };
 
 class storing_workspace final : public fabric_workspace {
  public:
-  storing_workspace(std::unique_ptr<fabric_workspace> right, planted_store planted)
-      : right_(std::move(right)), planted_(std::move(planted)) {
+  storing_workspace(std::unique_ptr<fabric_workspace> right, planted_store planted,
+                    const layout::workspace_layout& layout)
+      : right_(std::move(right)), planted_(std::move(planted)), own_{layout, right_->data()} {
     (void)cudaMallocHost(reinterpret_cast<void**>(&byte_), 1);
     *byte_ = planted_.value;
   }
@@ -38,13 +48,16 @@ class storing_workspace final : public fabric_workspace {
     return right_->plan(tokens_per_rank, max_blocks, stream);
   }
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
-    right_->launch(params, plan, stream);
-    if (dispatches_++ == planted_.step && planted_.after_dispatch)
-      store(planted_.after_dispatch(params, data()), stream);
+    auto given = params;
+    if (dispatches_ == planted_.step && planted_.reads_where_nothing_is) {
+      given.routing.ids = reinterpret_cast<const std::int32_t*>(std::uintptr_t{4096});
+    }
+    right_->launch(given, plan, stream);
+    if (dispatches_++ == planted_.step && planted_.after_dispatch) store(planted_.after_dispatch(params, own_), stream);
   }
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
     right_->launch(params, plan, stream);
-    if (combines_++ == planted_.step && planted_.after_combine) store(planted_.after_combine(params, data()), stream);
+    if (combines_++ == planted_.step && planted_.after_combine) store(planted_.after_combine(params, own_), stream);
   }
   [[nodiscard]] std::optional<fault_record> fault() const override { return right_->fault(); }
   void abort() override { right_->abort(); }
@@ -58,6 +71,7 @@ class storing_workspace final : public fabric_workspace {
 
   std::unique_ptr<fabric_workspace> right_;
   planted_store planted_;
+  own_workspace own_;
   std::byte* byte_ = nullptr;
   int dispatches_ = 0;
   int combines_ = 0;
@@ -69,7 +83,7 @@ class storing_fabric final : public fabric {
   [[nodiscard]] support available(int device) const override { return right_->available(device); }
   [[nodiscard]] fabric_kind stream_kind() const override { return right_->stream_kind(); }
   std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
-    return std::make_unique<storing_workspace>(right_->open(request), planted_);
+    return std::make_unique<storing_workspace>(right_->open(request), planted_, request.layout);
   }
 
  private:

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shipped cases with all ranks on one GPU.
 #include "gpu_cases.hpp"
+#include "run/rank_device.hpp"
+#include "switchyard/harness/random_cases.hpp"
+#include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -12,6 +15,50 @@ TEST_F(one_gpu_cases, smoke_of_up_to_eight_ranks) { expect_all("smoke", "smoke/d
 TEST_F(one_gpu_cases, absent_ranks_are_named) { expect_all("faults_host", "", case_status::pass); }
 
 TEST_F(one_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
+
+TEST_F(one_gpu_cases, have_the_bits_of_the_host_fabric) {
+  expect_the_hosts_bits("routing", "*ranks=4*");
+  expect_the_hosts_bits("graphs", "*/formats@*");
+  expect_the_hosts_bits("graphs", "*/varying@*ranks=3*");
+}
+
+TEST_F(one_gpu_cases, replayed_steps) { expect_all("graphs", "*/replayed@*", case_status::pass); }
+
+TEST_F(one_gpu_cases, replays_without_a_rank) { expect_all("graphs", "*/absent_rank@*", case_status::pass); }
+
+// Drawn cases have every field but launch.
+TEST_F(one_gpu_cases, drawn_cases_replay_as_well) {
+  random_limits limits;
+  limits.max_ranks = 4;
+  limits.faults_per_mille = 100;
+  for (std::uint64_t number = 0; number < 60; ++number) {
+    auto settings = draw_settings(21, number, limits);
+    const auto mode = all_launch_modes.at(1 + number % (all_launch_modes.size() - 1));
+    settings.insert_or_assign("launch", field_setting{std::string(to_string(mode)), {"test", ""}});
+    expect(random_case_of(settings), case_status::pass);
+  }
+}
+
+TEST_F(one_gpu_cases, a_case_that_is_too_large_is_named_with_its_gpu_and_takes_nothing) {
+  case_spec spec;
+  spec.id = "too/large";
+  spec.ep_size = 8;
+  spec.params = {.num_experts = 8, .top_k = 1, .max_tokens_per_rank = 1'000'000, .hidden_size = 7168};
+  spec.num_tokens = 1'000'000;
+  arena memory(page_bytes());
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      (void)machine_->open(spec, memory);
+      ADD_FAILURE() << "a case of terabytes was opened";
+    } catch (const out_of_memory& error) {
+      EXPECT_NE(std::string(error.what()).find("case too/large needs "), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(" bytes of memory of GPU 0; "), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_FALSE(machine_->lost());
+  EXPECT_EQ(memory.used(), 0U);
+  expect_all("smoke", "smoke/mixtral@ranks=2,tokens=1", case_status::pass);
+}
 
 TEST_F(one_gpu_cases, more_ranks_than_fit_are_skipped) { expect_all("scale", "*ranks=64*", case_status::skipped); }
 

@@ -11,6 +11,13 @@ TEST_F(two_gpu_cases, smoke_of_up_to_eight_ranks) { expect_all("smoke", "smoke/d
 
 TEST_F(two_gpu_cases, absent_ranks_are_named) { expect_all("faults_host", "", case_status::pass); }
 
+TEST_F(two_gpu_cases, have_the_bits_of_the_host_fabric) {
+  expect_the_hosts_bits("routing", "*ranks=8*");
+  expect_the_hosts_bits("graphs", "*/models@*ranks=2*");
+}
+
+TEST_F(two_gpu_cases, replayed_steps) { expect_all("graphs", "*/varying@*", case_status::pass); }
+
 TEST_F(two_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
 
 }  // namespace

@@ -89,6 +89,7 @@ class cuda_step {
     const auto bytes = static_cast<std::size_t>(num_tokens_) * shape_.combine_row_bytes();
     return {held_output_.data(), held_output_.data() + bytes};
   }
+  [[nodiscard]] const device_bytes& output() const { return output_; }
   [[nodiscard]] const pinned_bytes& view(std::size_t payload_index) const { return *held_views_[payload_index]; }
 
  private:

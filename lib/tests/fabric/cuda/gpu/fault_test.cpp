@@ -230,11 +230,11 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
-TEST_F(gpu_fault, fifty_groups_leave_no_memory_and_no_descriptor) {
+TEST_F(gpu_fault, b25_two_hundred_groups_leave_no_memory_and_no_descriptor) {
   const auto shape = small_exchange(2);
   std::size_t free_before = 0;
   std::size_t descriptors_before = 0;
-  for (int round = 0; round < 53; ++round) {
+  for (int round = 0; round < 203; ++round) {
     {
       cuda_group group(shape, 1);
       on_every_rank(2, [&](int rank) {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps as graphs: each shape is captured once, before any peer can wait, and replayed with new inputs in place.
+#include "rank_runner.hpp"
+
+namespace switchyard::harness {
+namespace {
+
+launch_mode launch_of(const case_spec& spec, int step) {
+  if (spec.launch != launch_mode::mixed) return spec.launch;
+  constexpr std::array turns{launch_mode::graph, launch_mode::eager, launch_mode::two_graphs};
+  return turns.at(static_cast<std::size_t>(step) % turns.size());
+}
+
+bool stays_away(const case_spec& spec, int rank, int step, phase which) {
+  return spec.absent && spec.absent->rank == rank && spec.absent->step == step && spec.absent->phase == which;
+}
+
+}  // namespace
+
+std::optional<rank_runner::replay_shape> rank_runner::replay_shape_of(int step) const {
+  const auto launch = launch_of(spec_, step);
+  if (launch == launch_mode::eager) return std::nullopt;
+  const auto plan = make_step_plan(spec_, state_.options.seed, step);
+  return replay_shape{plan.tokens_per_rank_of(rank_),
+                      plan.num_tokens[static_cast<std::size_t>(rank_)],
+                      plan.topk_weights,
+                      plan.extra,
+                      plan.combine_hidden_size,
+                      plan.source,
+                      launch == launch_mode::two_graphs,
+                      stays_away(spec_, rank_, step, phase::combine)};
+}
+
+void rank_runner::capture_steps() {
+  for (int step = 0; step < spec_.steps; ++step) {
+    if (stays_away(spec_, rank_, step, phase::dispatch)) break;
+    const auto shape = replay_shape_of(step);
+    if (!shape) continue;
+    if (!captured_.contains(*shape)) captured_.emplace(*shape, capture(*shape));
+    if (shape->without_combine) break;  // the rank's last step; the library would refuse another dispatch
+  }
+  device_->synchronize();
+}
+
+rank_runner::captured_step rank_runner::capture(const replay_shape& shape) {
+  auto& replaying = *device_->replaying();
+  const auto type = spec_.params.dtype;
+  const auto argument = [&](payload_kind kind, bool travels) {
+    const auto row_bytes = travels ? payload_row_bytes(spec_, kind) : 0;
+    if (row_bytes == 0) return payload{};
+    const auto* data = device_->address_of(static_cast<std::size_t>(kind), {});
+    return payload{shape.num_tokens > 0 ? data : nullptr, row_bytes, true};
+  };
+  dispatch_inputs given;
+  given.num_tokens = shape.num_tokens;
+  given.hidden_states = argument(payload_kind::hidden_states, true);
+  given.topk_ids = argument(payload_kind::topk_ids, true);
+  given.topk_weights = argument(payload_kind::topk_weights, shape.topk_weights);
+  given.hidden_states_scale = argument(payload_kind::hidden_states_scale, true);
+  given.extra = argument(payload_kind::extra, shape.extra);
+
+  captured_step made;
+  between_phases between;
+  const auto dispatch = [&] { made.views = exchange_->dispatch(given, {shape.tokens_per_rank}, device_->stream()); };
+  const auto rest = [&] {
+    between.views = made.views;
+    between.combine_hidden_size = shape.combine_hidden_size;
+    between.expert_rows = shape.source == combine_source::workspace_rows
+                              ? exchange_->combine_input_buffer(type).data
+                              : device_->address_of(expert_output_buffer, {});
+    replaying.enqueue(between);
+    if (shape.without_combine) return;
+    auto* output = shape.num_tokens > 0 ? device_->address_of(output_buffer, {}) : nullptr;
+    exchange_->combine({between.expert_rows, shape.combine_hidden_size, type}, {output, shape.num_tokens},
+                       device_->stream());
+  };
+  if (shape.two_graphs) {
+    made.graphs.push_back(replaying.capture(dispatch));
+    made.graphs.push_back(replaying.capture(rest));
+  } else {
+    made.graphs.push_back(replaying.capture([&] {
+      dispatch();
+      rest();
+    }));
+  }
+  const auto rows = static_cast<std::size_t>(spec_.ep_size) * static_cast<std::size_t>(shape.tokens_per_rank);
+  made.expert_rows = {between.expert_rows, rows * static_cast<std::size_t>(shape.combine_hidden_size) * itemsize(type)};
+  poison_all(made, shape.source);
+  return made;
+}
+
+// Legal only before the first step: no peer stores yet.
+void rank_runner::poison_all(const captured_step& step, combine_source source) {
+  for (const auto kind : all_payloads) {
+    const auto& view = view_of(step.views, kind);
+    bool& prepared = view_prepared_.at(static_cast<std::size_t>(kind));
+    if (view.data == nullptr || prepared) continue;
+    device_->fill(view.data, std::to_integer<int>(poison_byte(-1)), bytes_to_end_of_region(view.data));
+    prepared = true;
+  }
+  auto& area = expert_areas_.at(static_cast<std::size_t>(source));
+  if (!area.prepared && source == combine_source::workspace_rows) {
+    device_->fill(step.expert_rows.first, expert_poison, bytes_to_end_of_region(step.expert_rows.first));
+  }
+  area.prepared = true;
+}
+
+bool rank_runner::run_step(int step) {
+  const auto shape = replay_shape_of(step);
+  if (!shape) return enqueue_step(step);
+  if (faulted_ || stays_away(spec_, rank_, step, phase::dispatch)) return false;
+  const step_inputs* inputs = state_.ring.acquire(step);
+  if (inputs == nullptr) return false;
+  const auto& captured = captured_.at(*shape);
+  if (step == 0) outcome_.transport = to_string(captured.views.transport);
+
+  (void)arguments(*inputs);  // the graph has the addresses already; this brings what lies there
+  const auto pause = make_delay(spec_, state_.options.seed, step, phase::combine);
+  enqueue([this, inputs, length = pause.rank == rank_ ? pause.length : std::chrono::microseconds(0)] {
+    poison_output(*inputs);
+    device_->replaying()->set_step(poison_byte(inputs->step()), length);
+  });
+  enqueue_delay(step, phase::dispatch);
+  enqueue_start(step, phase::dispatch);
+  for (const auto graph : captured.graphs) device_->replaying()->replay(graph);
+  // For an eager step that follows: these rows are not poison any more.
+  expert_areas_.at(static_cast<std::size_t>(shape->source)).used = {captured.expert_rows};
+  const bool with_combine = !shape->without_combine;
+  enqueue([this, inputs, &captured, with_combine] { end_of_replay(*inputs, captured.views, with_combine); });
+  return with_combine;
+}
+
+void rank_runner::end_of_replay(const step_inputs& inputs, const dispatch_result& views, bool with_combine) {
+  const auto kept = device_->replaying()->kept(views);
+  readable_views_ = device_->readable(kept);
+  const auto record = exchange_->status();
+  if (!record || record->phase == phase::combine) {
+    check_received(inputs, kept);
+  } else if (phase_itself_faulted(*record)) {
+    verifier_.check_faulted_dispatch(inputs, readable_views_, outcome_.log);
+  }
+  if (with_combine) end_of_combine(inputs);
+}
+
+}  // namespace switchyard::harness

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The laws of generated rows, and any word of any row from (seed, step, rank, token) alone: what a checker on a GPU
+// compares with. generator.cpp fills whole rows by the same laws; a test holds one against the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "switchyard/harness/case_choices.hpp"
+#include "switchyard/harness/generator_random.hpp"
+#include "switchyard/spec/dtypes.hpp"
+
+namespace switchyard::harness {
+
+// One row in this many has random bits, NaNs and infinities included; more would make most sums NaN and hide errors.
+inline constexpr std::uint64_t special_row_period = 64;
+
+// Below this many elements a row needs all its randomness to be told from others, so no -0 is planted.
+inline constexpr std::uint64_t least_elements_for_zero = 32;
+
+// Random words become values by word & keep, then + base: keep holds sign, fraction and some low exponent bits of each
+// element, base holds the smallest exponent. No carry leaves an element.
+struct element_law {
+  std::uint64_t keep = ~std::uint64_t{0};
+  std::uint64_t base = 0;
+};
+
+constexpr element_law law_of(dtype type) {
+  switch (type) {
+    case dtype::bf16: return {0x87FF87FF87FF87FFULL, 0x3B803B803B803B80ULL};  // 2^-8 .. 2^8
+    case dtype::fp16: return {0x9FFF9FFF9FFF9FFFULL, 0x2C002C002C002C00ULL};  // 2^-4 .. 2^4
+    case dtype::fp32: return {0x87FFFFFF87FFFFFFULL, 0x3B8000003B800000ULL};  // 2^-8 .. 2^8
+  }
+  return {};
+}
+
+/// Eight bytes of a row of ones: every element is 1; every byte of an opaque format is 0x40, which the simulated
+/// experts read as 1/2.
+constexpr std::uint64_t word_of_ones(bool rows_are_elements, dtype type) {
+  if (!rows_are_elements) return 0x4040404040404040ULL;
+  switch (type) {
+    case dtype::bf16: return 0x3F803F803F803F80ULL;
+    case dtype::fp16: return 0x3C003C003C003C00ULL;
+    case dtype::fp32: return 0x3F8000003F800000ULL;
+  }
+  return 0;
+}
+
+/// One element of random bits as a NaN: all exponent bits set, sign and fraction as they are, but for the fraction of
+/// an infinity, whose bits are all set instead.
+constexpr std::uint64_t as_nan(std::uint64_t bits, std::uint64_t exponent, std::uint64_t fraction) {
+  return bits | ((bits & fraction) == 0 ? exponent | fraction : exponent);
+}
+
+/// Of one payload in one step of a case.
+struct payload_law {
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+  random_use use = random_use::hidden_states;  ///< or hidden_states_scale, extra: those are random bytes and no more
+  hidden_values values = hidden_values::random;
+  dtype type = dtype::bf16;
+  bool rows_are_elements = true;
+  std::uint64_t row_bytes = 0;
+};
+
+/// A row that `rank` sent.
+class row_words {
+ public:
+  constexpr row_words(const payload_law& of, int rank, std::int64_t token) : type_(of.type) {
+    const auto key = [&](random_use use) {
+      return key_of({of.seed, static_cast<std::uint64_t>(use), of.step, static_cast<std::uint64_t>(rank),
+                     static_cast<std::uint64_t>(token)});
+    };
+    key_ = key(of.use);
+    if (of.use != random_use::hidden_states) return;
+    counter_random mode(key(random_use::row_mode));
+    if (of.values == hidden_values::ones) {
+      constant_ = word_of_ones(of.rows_are_elements, of.type);
+      is_constant_ = true;
+      return;
+    }
+    if (of.values == hidden_values::nan_rows && token % 4 == 3) {
+      nans_ = true;
+      return;
+    }
+    const bool special = mode.chance(1, special_row_period) || of.values == hidden_values::bits;
+    if (special || !of.rows_are_elements) return;
+    law_ = law_of(of.type);
+    const auto elements = of.row_bytes / itemsize(of.type);
+    if (elements >= least_elements_for_zero) negative_zero_ = mode.below(elements);
+  }
+
+  /// Bytes 8 * index and on, the first of them lowest; of the last word as many as the row has.
+  [[nodiscard]] constexpr std::uint64_t at(std::uint64_t index) const {
+    if (is_constant_) return constant_;
+    auto word = (word_at(key_, index) & law_.keep) + law_.base;
+    const unsigned bits = type_ == dtype::fp32 ? 32 : 16;
+    const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+    for (unsigned shift = 0; nans_ && shift < 64; shift += bits) {
+      const auto element = word >> shift & mask;
+      word = (word & ~(mask << shift)) | nan_of(element) << shift;
+    }
+    const auto per_word = std::uint64_t{64} / bits;
+    if (negative_zero_ != none && negative_zero_ / per_word == index) {
+      const auto shift = negative_zero_ % per_word * bits;
+      word = (word & ~(mask << shift)) | std::uint64_t{1} << (shift + bits - 1);
+    }
+    return word;
+  }
+
+ private:
+  static constexpr std::uint64_t none = ~std::uint64_t{0};
+
+  [[nodiscard]] constexpr std::uint64_t nan_of(std::uint64_t element) const {
+    switch (type_) {
+      case dtype::bf16: return as_nan(element, 0x7F80, 0x007F);
+      case dtype::fp16: return as_nan(element, 0x7C00, 0x03FF);
+      case dtype::fp32: return as_nan(element, 0x7F800000, 0x007FFFFF);
+    }
+    return element;
+  }
+
+  dtype type_;
+  std::uint64_t key_ = 0;
+  element_law law_;
+  std::uint64_t constant_ = 0;
+  std::uint64_t negative_zero_ = none;
+  bool is_constant_ = false;
+  bool nans_ = false;
+};
+
+}  // namespace switchyard::harness
