@@ -365,6 +365,32 @@ TEST_P(mutants, have_a_shape_that_passes_without_the_mutation) {
   EXPECT_EQ(result.status, case_status::pass) << told(result);
 }
 
+// Not a mutant but an unlucky order of events: rank 0 is slow to send rank 2 its outputs, while rank 1, which has all
+// of its own, goes on to a step of another T. Nothing that rank 0 has still to send may change its place by that.
+TEST(slow_outputs, keep_their_places_while_a_peer_is_a_step_ahead) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    auto spec = base_case();
+    spec.variation = step_variation::vary;
+    spec.steps = 8;
+    spec.blocks = 3;  // the others send to rank 1 meanwhile
+    spec.workers = 3;
+    spec.timeout = spec.warmup_timeout = std::chrono::seconds(20);
+    const auto plan = std::make_shared<injection::injector>(mutation{.op = operation::put,
+                                                                     .what = effect::delay,
+                                                                     .amount = 2000,
+                                                                     .region = region::combine_inbox,
+                                                                     .rank = 0,
+                                                                     .peer = 2});
+    arena memory(required_bytes(spec));
+    run_options options;
+    options.seed = seed;
+    options.make_fabric = [&](int) { return injection::make_injecting_host_fabric(plan); };
+    const auto result = run_case(spec, memory, options);
+    EXPECT_GT(plan->matches(), 0U);
+    EXPECT_EQ(result.status, case_status::pass) << "seed " << seed << ": " << told(result);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(all, mutants, testing::ValuesIn(all_mutants()),
                          [](const auto& one) { return one.param.name; });
 

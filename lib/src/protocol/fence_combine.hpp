@@ -47,7 +47,7 @@ SWITCHYARD_DEVICE void send_outputs(Block& block, const combine_params& p, const
   if (first >= last) return;
   const auto row_bytes = p.elements * itemsize(p.type);
   const auto from = static_cast<std::uint64_t>(origin) * p.tokens_per_rank + first;
-  const auto* return_rows = ws.local<const std::uint32_t>(ws.layout.offset_of(layout::region::return_rows)) + from;
+  const auto* return_rows = ws.return_rows(ws.rank, origin) + first;
   const auto* outputs = p.expert_output + from * row_bytes;
   auto* inbox = ws.at<std::byte>(origin, ws.layout.offset_of(layout::region::combine_inbox));
   block.for_each_row(last - first, [&](std::uint64_t i) {

@@ -155,7 +155,6 @@ SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const d
   if (c.first >= last_token) return;
   const auto first_row = static_cast<std::uint64_t>(ws.rank) * p.tokens_per_rank;
   auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes));
-  const auto return_rows = ws.layout.offset_of(layout::region::return_rows);
   block.for_each_row(last_token - c.first, [&](std::uint64_t i) {
     const auto token = c.first + i;
     const auto route_at = [&](std::uint64_t slot) {
@@ -167,8 +166,7 @@ SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const d
       const auto at = token * slots + slot;
       kept[at] = route;
       if (route.rank < 0) return;
-      block.put_u32(ws.at<std::uint32_t>(route.rank, return_rows) + first_row + route.row,
-                    static_cast<std::uint32_t>(at));
+      block.put_u32(ws.return_rows(route.rank, ws.rank) + route.row, static_cast<std::uint32_t>(at));
     };
     // Two ranks at a time: what is loaded once is stored twice.
     SWITCHYARD_ROLLED

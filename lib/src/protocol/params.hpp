@@ -36,6 +36,12 @@ struct workspace_handle {
   [[nodiscard]] SWITCHYARD_DEVICE std::byte* base_of(std::int32_t peer) const {
     return peer < num_near_peers ? near_peers[static_cast<std::size_t>(peer)] : peers[peer];
   }
+  /// Where `owner` keeps the return rows of what came from `source`: strided by what T may be, not by what it is,
+  /// because a source in its next step, of another T, stores them while the owner still needs those of other sources.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint32_t* return_rows(std::int32_t owner, std::int32_t source) const {
+    return at<std::uint32_t>(owner, layout.offset_of(layout::region::return_rows)) +
+           wide_product(static_cast<std::uint32_t>(source), layout.dims.max_tokens);
+  }
   /// `offset` bytes into the workspace of `peer`, as a T.
   template <class T>
   [[nodiscard]] SWITCHYARD_DEVICE T* at(std::int32_t peer, std::uint64_t offset) const {
