@@ -28,7 +28,8 @@ struct one_sided_config {
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);           ///< of a phase; 1 ms .. 24 h
   std::chrono::nanoseconds warmup_timeout = std::chrono::nanoseconds(0);  ///< of the first step; 0: max(timeout, 300 s)
   /// Programmatic dependent launch: a phase's kernel is made ready while what the stream runs before it still runs, and
-  /// then waits for its end. Used for phases that leave room for it on the device. GPUs only.
+  /// then waits for its end. Used for phases that leave room for it, by ranks that have a GPU of their own. A kernel of
+  /// the caller's between two phases that is itself launched so must wait for the one before it as well.
   choice enable_pdl = choice::automatic;
   int max_blocks = 0;  ///< upper bound of blocks per launch; 0: the policy decides
 
@@ -40,7 +41,10 @@ struct bootstrap {
   int rank = 0;
   int ep_size = 1;
   fabric_kind kind = fabric_kind::host;
-  int device = 0;  ///< ordinal of this rank's GPU; several ranks may share one. Ignored on the host fabric
+  /// Ordinal of this rank's GPU; several ranks may share one. Ignored on the host fabric. A phase may hold every place
+  /// that its blocks find on the device while it waits for peers: two groups whose phases run at the same time on the
+  /// same GPUs need `max_blocks` that fit together.
+  int device = 0;
   std::shared_ptr<switchyard::comm_backend> comm_backend;
   /// Host fabric only: where the workspace is allocated (workspace_bytes(), page aligned). Null: pages of the system.
   /// Must outlive the workspaces of all ranks and be thread-safe: the last rank to let go of a workspace frees it.

@@ -134,7 +134,7 @@ struct workspace_layout {
     const auto slot = (static_cast<std::uint64_t>(which) * 2 + parity) * dims.ep_size + source;
     return offset_of(region::headers) + slot * dims.header_words() * 8;
   }
-  /// The flag of chunk `chunk` of the rows that rank `owner` writes (dispatch) or offers (combine).
+  /// The flag of chunk `chunk` of the rows that rank `owner` sends: its tokens (dispatch), its outputs (combine).
   [[nodiscard]] constexpr std::uint64_t flag_offset(phase which, std::uint64_t owner, std::uint64_t chunk) const {
     const auto base = offset_of(which == phase::dispatch ? region::dispatch_flags : region::combine_flags);
     return base + (owner * dims.max_chunks() + chunk) * 8;

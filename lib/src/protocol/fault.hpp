@@ -81,8 +81,8 @@ SWITCHYARD_DEVICE_APART rank_set incomplete_peers(Block& block, const workspace_
   return missing;
 }
 
-/// Stores the notice of `fault` at every rank. This rank comes last: what its stream runs after the phase may overwrite
-/// rows that peers are still reading, so they must be able to know before it can leave. [thread]
+/// Stores the notice of `fault` at every rank. This rank comes last: its phase may not end before every peer has its
+/// notice. [thread]
 template <block Block>
 SWITCHYARD_DEVICE_APART void tell_all_ranks(Block& block, const workspace_handle& ws, const fault_record& fault,
                                             std::uint32_t incarnation) {
@@ -93,7 +93,7 @@ SWITCHYARD_DEVICE_APART void tell_all_ranks(Block& block, const workspace_handle
   for (std::int32_t i = 1; i <= ws.ep_size; ++i) {
     block.post(ws.at<std::uint64_t>((ws.rank + i) % ws.ep_size, offset), word);
   }
-  block.announce(&ws.round().fault_announced, 1);  // pairs with the wait in has_failed
+  block.announce(&ws.round().fault_announced, 1);  // for await_announcement
 }
 
 /// What abort() does, from outside any phase: records `aborted` unless there is a fault already, tells every rank, and

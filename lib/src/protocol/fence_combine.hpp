@@ -47,13 +47,15 @@ SWITCHYARD_DEVICE void send_outputs(Block& block, const combine_params& p, const
   if (first >= last) return;
   const auto row_bytes = p.elements * itemsize(p.type);
   const auto from = static_cast<std::uint64_t>(origin) * p.tokens_per_rank + first;
-  const auto* return_rows = ws.return_rows(ws.rank, origin) + first;
+  auto* return_rows = ws.return_rows(ws.rank, origin) + first;
   const auto* outputs = p.expert_output + from * row_bytes;
   auto* inbox = ws.at<std::byte>(origin, ws.layout.offset_of(layout::region::combine_inbox));
   block.for_each_row(last - first, [&](std::uint64_t i) {
-    block.put(inbox + static_cast<std::uint64_t>(return_rows[i]) * row_bytes, outputs + i * row_bytes, row_bytes);
+    // Peers store these: read as such, past caches that they do not reach.
+    const std::uint64_t place = block.load_u32(return_rows + i);
+    block.put(inbox + place * row_bytes, outputs + i * row_bytes, row_bytes);
   });
-  // Releases the rows to reduce_tokens at the origin.
+  // Releases the rows to sum_tokens at the origin.
   block.publish(
       1, [&](std::uint64_t) { return ws.flag(origin, phase::combine, ws.rank, chunk); },
       layout::tagged(1, frame.epoch));

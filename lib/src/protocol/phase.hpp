@@ -110,8 +110,8 @@ inline constexpr std::uint32_t block_failed = 1U << 16;
 
 /// Leaves a phase. The last block to arrive has seen all others leave (arrive is acquire and release), so nobody else
 /// of this rank touches the workspace: it makes a failed phase harmless with `spoil`, or moves the round state on. A
-/// phase all of whose waits were fulfilled has its result, whatever peers say of faults meanwhile: nothing of it is
-/// read from memory that they may write again.
+/// phase all of whose waits were fulfilled has its result, whatever peers say of faults meanwhile: what it read is this
+/// rank's own memory (docs/protocol.md).
 template <block Block, class Spoil>
 SWITCHYARD_DEVICE void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, bool succeeded,
                              Spoil spoil) {

@@ -107,8 +107,13 @@ class cuda_workspace final : public fabric_workspace {
       int multiprocessors = 0;
       check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, request_.device),
             "multiprocessors of the device");
-      resident_ = resident_blocks(multiprocessors, blocks_per_multiprocessor_, place.ranks_on_device);
-      if (resident_ < 1) {
+      share_ = {resident_blocks(multiprocessors, blocks_per_multiprocessor_, place.ranks_on_device),
+                place.ranks_on_device == 1};
+      if (request_.enable_pdl == choice::on && !share_.alone) {
+        throw unsupported("enable_pdl is on, but " + std::to_string(place.ranks_on_device) + " ranks share device " +
+                          std::to_string(request_.device));
+      }
+      if (share_.places < 1) {
         throw unsupported("device " + std::to_string(request_.device) + " has " +
                           std::to_string(place.ranks_on_device) + " ranks, more than can be resident together");
       }
@@ -118,7 +123,7 @@ class cuda_workspace final : public fabric_workspace {
   }
 
   [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref) const override {
-    return plan_launches(tokens_per_rank, request_.layout.dims, resident_, max_blocks);
+    return plan_launches(tokens_per_rank, request_.layout.dims, share_, max_blocks);
   }
 
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
@@ -192,7 +197,7 @@ class cuda_workspace final : public fabric_workspace {
     const device_guard guard(request_.device);
     params.ws = handle_;
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
-    const bool overlaps = request_.enable_pdl != choice::off && may_overlap(plan, places_before_, resident_);
+    const bool overlaps = request_.enable_pdl != choice::off && may_overlap(plan, places_before_, share_);
     places_before_ = places_of(plan);
     launch_kernel(params, {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch, stream.cuda(),
                            overlaps});
@@ -209,7 +214,7 @@ class cuda_workspace final : public fabric_workspace {
   private_stream stream_;
   private_event last_launch_;
   int blocks_per_multiprocessor_;
-  int resident_ = 1;       ///< narrow blocks that this rank has places for
+  device_share share_;
   int places_before_ = 0;  ///< those that the last launch takes
   std::shared_ptr<layout::fault_mailbox> mailbox_;
   std::optional<symmetric_memory> memory_;  // until the destructor

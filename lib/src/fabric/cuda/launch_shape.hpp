@@ -18,8 +18,9 @@ inline constexpr std::uint32_t narrow_block = 256;
 inline constexpr std::uint32_t threads_per_multiprocessor = 1024;
 
 /// Narrow blocks that one rank may have so that all ranks of its device are resident together: a block that waits for a
-/// peer holds its place, and a peer without any place would never come. A wide block takes two places. One
-/// multiprocessor stays free, for abort().
+/// peer holds its place, and a peer without any place would never come. As many places as a multiprocessor has stay
+/// free, for abort(). A wide block takes two places, of one multiprocessor: ranks that share a device have narrow ones
+/// only, because what the others leave may lie on different multiprocessors.
 constexpr int resident_blocks(int multiprocessors, int blocks_per_multiprocessor, int ranks_on_device) {
   return (multiprocessors - 1) * blocks_per_multiprocessor / ranks_on_device;
 }
@@ -28,9 +29,16 @@ constexpr int places_of(const phase_plan& plan) {
   return plan.num_blocks * plan.block_threads / static_cast<int>(narrow_block);
 }
 
-/// Whether a launch may be made ready while `previous` places are still taken: both must fit.
-constexpr bool may_overlap(const phase_plan& plan, int previous, int resident) {
-  return 2 * places_of(plan) <= resident && 2 * previous <= resident;
+/// What one rank has of its device.
+struct device_share {
+  int places = 1;     ///< for narrow blocks, >= 1
+  bool alone = true;  ///< no other rank of the group is there: a launch that waits for places keeps no peer waiting
+};
+
+/// Whether a launch may be made ready while `previous` places are still taken: both must fit, and nobody else be there,
+/// because what ran before a launch of a captured graph is known on replay only.
+constexpr bool may_overlap(const phase_plan& plan, int previous, device_share share) {
+  return share.alone && 2 * places_of(plan) <= share.places && 2 * previous <= share.places;
 }
 
 /// Tokens of a dispatch under one flag: few, because blocks get unequal shares of a link, and one that is ahead takes
@@ -57,17 +65,17 @@ constexpr std::uint64_t sum_tokens_for(std::uint64_t tokens_per_rank) {
   return tokens_per_rank <= 128 ? 1 : tokens_per_rank <= 1024 ? 2 : tokens_per_rank <= 4096 ? 4 : 8;
 }
 
-/// `resident`: narrow blocks that the rank has places for, >= 1; `max_blocks` 0: no further bound.
-constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout::extents& dims, int resident,
+/// `max_blocks` 0: no further bound.
+constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout::extents& dims, device_share share,
                                     int max_blocks) {
   const auto shape = [&](std::uint64_t chunk_tokens, std::uint64_t roles) {
     phase_plan plan;
     plan.chunk_tokens = chunk_tokens;
     const auto wanted = static_cast<int>(std::min<std::uint64_t>(roles, 1U << 15));
     // Wide where there is room for all roles and for the next launch's.
-    const bool wide = wanted <= resident / 4;
+    const bool wide = share.alone && wanted <= share.places / 4;
     plan.block_threads = static_cast<int>(wide ? wide_block : narrow_block);
-    plan.num_blocks = wide ? wanted : std::min(resident, wanted);
+    plan.num_blocks = wide ? wanted : std::min(share.places, wanted);
     if (max_blocks > 0) plan.num_blocks = std::min(plan.num_blocks, max_blocks);
     return plan;
   };

@@ -53,7 +53,7 @@ TEST_F(gpu_exchange, one_block_alone_gets_through) {
 }
 
 TEST_F(gpu_exchange, launches_that_overlap_or_do_not_change_nothing) {
-  for (const auto pdl : {choice::off, choice::on}) {
+  for (const auto pdl : {choice::off, choice::automatic}) {
     auto shape = small_exchange(2);
     shape.config.enable_pdl = pdl;
     expect_as_on_host(shape, 1, 4);
