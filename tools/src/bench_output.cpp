@@ -64,7 +64,7 @@ void bench_output::point(const harness::bench_point& measured) {
        std::to_string(figures.round_trip_of_floor) + " of the floor");
 }
 
-void bench_output::library(const harness::nccl_library& used) {
+void bench_output::nccl_found(const harness::nccl_library& used) {
   library_ = used;
   file_.write(harness::to_json(used));
   tell(used.version.empty() ? "no NCCL yardsticks: " + used.why_not : "NCCL " + used.version);
@@ -85,7 +85,7 @@ void bench_output::conclude() {
 
 void yardstick_output::note(const std::string& line) { tell(line); }
 
-void yardstick_output::library(const harness::nccl_library& used) { print(harness::to_json(used)); }
+void yardstick_output::nccl_found(const harness::nccl_library& used) { print(harness::to_json(used)); }
 
 void yardstick_output::measured(const harness::nccl_measurement& one) { print(harness::to_json(one)); }
 

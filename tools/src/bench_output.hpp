@@ -35,7 +35,7 @@ class bench_output final : public harness::bench_observer, public harness::nccl_
   void machine(const harness::bench_machine& where) override;
   void link(const harness::link_yardstick& measured) override;
   void point(const harness::bench_point& measured) override;
-  void library(const harness::nccl_library& used) override;
+  void nccl_found(const harness::nccl_library& used) override;
   void measured(const harness::nccl_measurement& one) override;
   /// Which yardstick was the fastest, and all of it as tables.
   void conclude();
@@ -55,7 +55,7 @@ class bench_output final : public harness::bench_observer, public harness::nccl_
 class yardstick_output final : public harness::nccl_observer {
  public:
   void note(const std::string& line) override;
-  void library(const harness::nccl_library& used) override;
+  void nccl_found(const harness::nccl_library& used) override;
   void measured(const harness::nccl_measurement& one) override;
 };
 

@@ -3,62 +3,51 @@
 
 #include <gtest/gtest.h>
 
+#include "sample_bench.hpp"
+
 namespace switchyard::harness {
 namespace {
 
-device_state quiet() {
-  device_state state;
-  state.sm_clock_mhz = 1980;
-  state.memory_clock_mhz = 3201;
-  state.throttle_reasons = 0;
-  state.temperature_c = 33;
-  state.ecc_corrected = 0;
-  state.ecc_uncorrected = 0;
-  state.nvlink_errors = 0;
-  state.nvlink_data_tx_kib = 1000;
-  return state;
-}
-
 TEST(bench_device_state, warmth_traffic_and_idleness_do_not_mark_a_launch) {
-  auto after = quiet();
+  auto after = quiet_state();
   after.temperature_c = 40;
   after.nvlink_data_tx_kib = 5000;
   after.throttle_reasons = 1;
-  EXPECT_EQ(what_moved(quiet(), after), "");
+  EXPECT_EQ(what_moved(quiet_state(), after), "");
 }
 
 TEST(bench_device_state, each_of_the_others_does_and_is_named) {
-  auto after = quiet();
+  auto after = quiet_state();
   after.sm_clock_mhz = 1700;
-  EXPECT_EQ(what_moved(quiet(), after), "sm_clock_mhz from 1980 to 1700");
-  after = quiet();
+  EXPECT_EQ(what_moved(quiet_state(), after), "sm_clock_mhz from 1980 to 1700");
+  after = quiet_state();
   after.throttle_reasons = 4;
   after.ecc_corrected = 2;
-  EXPECT_EQ(what_moved(quiet(), after), "throttle_reasons from 0 to 4, ecc_corrected from 0 to 2");
-  after = quiet();
+  EXPECT_EQ(what_moved(quiet_state(), after), "throttle_reasons from 0 to 4, ecc_corrected from 0 to 2");
+  after = quiet_state();
   after.nvlink_errors = 1;
-  EXPECT_EQ(what_moved(quiet(), after), "nvlink_errors from 0 to 1");
-  after = quiet();
+  EXPECT_EQ(what_moved(quiet_state(), after), "nvlink_errors from 0 to 1");
+  after = quiet_state();
   after.memory_clock_mhz.reset();
-  EXPECT_EQ(what_moved(quiet(), after), "memory_clock_mhz from 3201 to null");
+  EXPECT_EQ(what_moved(quiet_state(), after), "memory_clock_mhz from 3201 to null");
 }
 
 TEST(bench_device_state, a_mark_names_the_launch_and_the_rank_and_drops_nothing) {
-  auto slow = quiet();
+  auto slow = quiet_state();
   slow.sm_clock_mhz = 1200;
   // Three launches: rank 1 slows down in the second and stays slow.
   const std::vector<std::vector<device_state>> readings{
-      {quiet(), quiet()}, {quiet(), quiet()}, {quiet(), slow}, {quiet(), slow}};
+      {quiet_state(), quiet_state()}, {quiet_state(), quiet_state()}, {quiet_state(), slow}, {quiet_state(), slow}};
   EXPECT_EQ(marks_of(readings), (std::vector<marked_launch>{{1, 1, "sm_clock_mhz from 1980 to 1200"}}));
   EXPECT_TRUE(marks_of({}).empty());
 }
 
 TEST(bench_device_state, bytes_of_links_need_both_readings_and_no_step_back) {
-  auto after = quiet();
+  auto after = quiet_state();
   after.nvlink_data_tx_kib = 3000;
-  EXPECT_DOUBLE_EQ(link_bytes_per_step(quiet(), after, 1000).value(), 2048);
-  EXPECT_FALSE(link_bytes_per_step(after, quiet(), 1000));
-  EXPECT_FALSE(link_bytes_per_step(quiet(), after, 0));
+  EXPECT_DOUBLE_EQ(link_bytes_per_step(quiet_state(), after, 1000).value(), 2048);
+  EXPECT_FALSE(link_bytes_per_step(after, quiet_state(), 1000));
+  EXPECT_FALSE(link_bytes_per_step(quiet_state(), after, 0));
   EXPECT_FALSE(link_bytes_per_step({}, after, 1000));
 }
 

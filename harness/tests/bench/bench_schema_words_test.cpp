@@ -6,21 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "../record/enum_words.hpp"
 #include "switchyard/harness/bench_record.hpp"
 
 namespace switchyard::harness {
 namespace {
-
-template <class Enum>
-std::set<std::string> words() {
-  std::set<std::string> all;
-  for (unsigned value = 0; value < 256; ++value) {
-    const auto word = to_string(static_cast<Enum>(value));
-    if (word == "unknown") break;
-    all.emplace(word);
-  }
-  return all;
-}
 
 TEST(bench_schema_words, are_those_of_the_code) {
   std::ifstream file(SWITCHYARD_BENCH_SCHEMA);

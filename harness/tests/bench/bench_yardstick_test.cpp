@@ -57,7 +57,7 @@ TEST(bench_yardstick, lines_of_others_and_torn_ones_are_nothing) {
 class kept final : public nccl_observer {
  public:
   void note(const std::string& line) override { notes.push_back(line); }
-  void library(const nccl_library& used) override { libraries.push_back(used); }
+  void nccl_found(const nccl_library& used) override { libraries.push_back(used); }
   void measured(const nccl_measurement& one) override { measurements.push_back(one); }
   std::vector<std::string> notes;
   std::vector<nccl_library> libraries;

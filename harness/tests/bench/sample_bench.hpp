@@ -20,6 +20,20 @@ inline link_yardstick sample_link() {
   return link;
 }
 
+/// A GPU that nothing has happened to.
+inline device_state quiet_state() {
+  device_state state;
+  state.sm_clock_mhz = 1980;
+  state.memory_clock_mhz = 3201;
+  state.throttle_reasons = 0;
+  state.temperature_c = 33;
+  state.ecc_corrected = 0;
+  state.ecc_uncorrected = 0;
+  state.nvlink_errors = 0;
+  state.nvlink_data_tx_kib = 1000;
+  return state;
+}
+
 /// Three launches, three steps a phase; nothing that needs clocks compared or states read.
 inline bench_point sample_point(std::uint64_t remote_bytes) {
   bench_point point;
@@ -46,15 +60,7 @@ inline bench_point sample_full_point(std::uint64_t remote_bytes) {
     phase->spans.settled_us = {5, 5, 5};
   }
   point.clock_error_us = 0.75;
-  device_state state;
-  state.sm_clock_mhz = 1980;
-  state.memory_clock_mhz = 3201;
-  state.throttle_reasons = 0;
-  state.temperature_c = 33;
-  state.ecc_corrected = 0;
-  state.ecc_uncorrected = 0;
-  state.nvlink_errors = 0;
-  state.nvlink_data_tx_kib = 1000;
+  auto state = quiet_state();
   state.nvlink_data_rx_kib = 1000;
   state.nvlink_raw_tx_kib = 1100;
   state.nvlink_raw_rx_kib = 1100;

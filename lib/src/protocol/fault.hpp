@@ -226,12 +226,4 @@ SWITCHYARD_DEVICE bool settle(Block& block, const workspace_handle& ws, const ph
   return false;
 }
 
-/// wait_all and settle in one.
-template <block Block, class Ready>
-SWITCHYARD_DEVICE bool await(Block& block, const workspace_handle& ws, const phase_frame& frame, awaited what,
-                             std::int32_t about, std::uint64_t count, Ready ready) {
-  const auto status = block.wait_all(count, ready, bounds_for(frame, what), [] { return false; });
-  return settle(block, ws, frame, status, what, about);
-}
-
 }  // namespace switchyard::protocol

@@ -16,7 +16,7 @@ class nccl_observer {
  public:
   virtual ~nccl_observer() = default;
   virtual void note(const std::string& line) = 0;
-  virtual void library(const nccl_library& used) = 0;
+  virtual void nccl_found(const nccl_library& used) = 0;
   virtual void measured(const nccl_measurement& one) = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace switchyard::harness {
 
 void run_nccl_yardsticks(const bench_options&, const std::string&, nccl_observer& observer) {
-  observer.library({{}, "this build did not find NCCL's header, 2.19 or newer", nccl_environment()});
+  observer.nccl_found({{}, "this build did not find NCCL's header, 2.19 or newer", nccl_environment()});
 }
 
 }  // namespace switchyard::harness

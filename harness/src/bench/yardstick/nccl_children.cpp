@@ -35,7 +35,7 @@ nccl_library collect_nccl_yardsticks(const std::vector<std::string>& command, st
     }
     if (told && library.version.empty()) break;  // another process would not find it either
   }
-  observer.library(library);
+  observer.nccl_found(library);
   return library;
 }
 

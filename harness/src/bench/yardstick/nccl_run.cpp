@@ -123,10 +123,10 @@ void run_nccl_yardsticks(const bench_options& options, const std::string& librar
     api = load_nccl(library_file);
   } catch (const nccl_error& failure) {
     library.why_not = failure.what();
-    return observer.library(library);
+    return observer.nccl_found(library);
   }
   library.version = api->version;
-  observer.library(library);
+  observer.nccl_found(library);
   const bench_inputs inputs(options);
   std::unique_ptr<nccl_group> group;
   std::string why_not;
