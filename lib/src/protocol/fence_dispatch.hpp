@@ -21,9 +21,9 @@ namespace switchyard::protocol {
 /// A block's tables in its scratch.
 struct dispatch_scratch {
   header_tally* tally = nullptr;
-  std::uint32_t* base = nullptr;   ///< [ep_size] rows of the tokens before the span, for each rank; kept between roles
-  std::uint32_t* bits = nullptr;   ///< send: [ep_size, span_words] the span's tokens for each rank; receive: a bitmap
-  std::int32_t* owners = nullptr;  ///< send: [tokens of the chunk, slots] distinct ranks in slot order, then -1
+  std::uint32_t* base = nullptr;    ///< [ep_size] rows of the tokens before the span, for each rank; kept between roles
+  std::uint32_t* bits = nullptr;    ///< send: [ep_size, span_words] the span's tokens for each rank; receive: a bitmap
+  std::uint32_t* owners = nullptr;  ///< send: [tokens of the chunk, slots] 1 + distinct ranks in slot order, then 0
   std::uint32_t ranks = 0;
   std::uint32_t span_words = 0;
   std::uint32_t places = 0;  ///< of owners
@@ -38,21 +38,19 @@ struct dispatch_scratch {
     s.tally = reinterpret_cast<header_tally*>(words);
     s.base = words + header_tally_words;
     s.bits = s.base + s.ranks;
-    s.owners = reinterpret_cast<std::int32_t*>(s.bits + s.ranks * s.span_words);
+    s.owners = s.bits + s.ranks * s.span_words;
     return s;
   }
   /// Empties what a role fills in. The team synchronises after.
   template <block Block>
   SWITCHYARD_DEVICE void prepare(Block& block, bool first) const {
     auto* words = reinterpret_cast<std::uint32_t*>(tally);
+    const auto first_of_base = static_cast<std::uint32_t>(header_tally_words);
+    const auto last = first_of_base + ranks + ranks * span_words + places;
     SWITCHYARD_ROLLED
-    for (std::uint32_t i = block.thread_index(); i < header_tally_words; i += block.num_threads()) words[i] = 0;
-    SWITCHYARD_ROLLED
-    for (std::uint32_t i = block.thread_index(); i < ranks && first; i += block.num_threads()) base[i] = 0;
-    SWITCHYARD_ROLLED
-    for (std::uint32_t i = block.thread_index(); i < ranks * span_words; i += block.num_threads()) bits[i] = 0;
-    SWITCHYARD_ROLLED
-    for (std::uint32_t i = block.thread_index(); i < places; i += block.num_threads()) owners[i] = -1;
+    for (std::uint32_t i = block.thread_index(); i < last; i += block.num_threads()) {
+      if (first || i < first_of_base || i >= first_of_base + ranks) words[i] = 0;
+    }
   }
 };
 
@@ -91,7 +89,8 @@ SWITCHYARD_DEVICE void route_tokens(Block& block, const dispatch_params& p, cons
     if (token < c.span_first) return block.scratch_add(s.base + rank, 1);
     const auto bit = static_cast<std::uint32_t>(token - c.span_first);
     block.scratch_or(s.bits + static_cast<std::uint32_t>(rank) * s.span_words + bit / 32, 1U << (bit % 32));
-    if (token >= c.first && token < c.last) s.owners[static_cast<std::uint32_t>(token - c.first) * slots + slot] = rank;
+    if (token < c.first || token >= c.last) return;
+    s.owners[static_cast<std::uint32_t>(token - c.first) * slots + slot] = static_cast<std::uint32_t>(rank) + 1;
   });
 }
 
@@ -99,7 +98,12 @@ SWITCHYARD_DEVICE void route_tokens(Block& block, const dispatch_params& p, cons
 SWITCHYARD_DEVICE inline std::uint32_t rows_before(const dispatch_scratch& s, const chunk_frame& c, std::uint32_t rank,
                                                    std::uint64_t token) {
   const auto* words = s.bits + rank * s.span_words;
-  return count_bits([words](std::uint64_t w) { return words[w]; }, 0, token - c.span_first);
+  const auto tokens = static_cast<std::uint32_t>(token - c.span_first);
+  std::uint32_t count = 0;
+  SWITCHYARD_ROLLED
+  for (std::uint32_t w = 0; w < tokens / 32; ++w) count += static_cast<std::uint32_t>(std::popcount(words[w]));
+  if (tokens % 32 == 0) return count;
+  return count + static_cast<std::uint32_t>(std::popcount(words[tokens / 32] & ((1U << (tokens % 32)) - 1)));
 }
 SWITCHYARD_DEVICE inline std::uint32_t rows_of_chunk(const dispatch_scratch& s, const chunk_frame& c,
                                                      std::uint32_t rank) {
@@ -150,41 +154,42 @@ template <block Block>
 SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const dispatch_scratch& s,
                                  const chunk_frame& c) {
   const auto& ws = p.ws;
-  const auto slots = ws.layout.dims.slots();
+  const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
   const auto last_token = c.last < p.num_tokens ? c.last : p.num_tokens;
   if (c.first >= last_token) return;
   const auto first_row = static_cast<std::uint64_t>(ws.rank) * p.tokens_per_rank;
   auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes));
   block.for_each_row(last_token - c.first, [&](std::uint64_t i) {
     const auto token = c.first + i;
-    const auto route_at = [&](std::uint64_t slot) {
-      const auto rank = slot < slots ? s.owners[i * slots + slot] : -1;
-      if (rank < 0) return layout::route{-1, 0};
-      return layout::route{rank, s.base[rank] + rows_before(s, c, static_cast<std::uint32_t>(rank), token)};
+    const auto route_at = [&](std::uint32_t slot) {
+      const auto owner = slot < slots ? s.owners[static_cast<std::uint32_t>(i) * slots + slot] : 0U;
+      if (owner == 0) return layout::route{-1, 0};
+      return layout::route{static_cast<std::int32_t>(owner) - 1,
+                           s.base[owner - 1] + rows_before(s, c, owner - 1, token)};
     };
-    const auto keep = [&](std::uint64_t slot, layout::route route) {
-      const auto at = token * slots + slot;
+    const auto keep = [&](std::uint32_t slot, layout::route route) {
+      const auto at = wide_product(token, slots) + slot;
       kept[at] = route;
       if (route.rank < 0) return;
       block.put_u32(ws.return_rows(route.rank, ws.rank) + route.row, static_cast<std::uint32_t>(at));
     };
     // Two ranks at a time: what is loaded once is stored twice.
     SWITCHYARD_ROLLED
-    for (std::uint64_t slot = 0; slot < slots; slot += 2) {
+    for (std::uint32_t slot = 0; slot < slots; slot += 2) {
       const auto one = route_at(slot);
       const auto other = route_at(slot + 1);
-      if (block.leads_row()) {
-        keep(slot, one);
-        if (slot + 1 < slots) keep(slot + 1, other);
+      if (one.rank >= 0) {
+        token_rows rows;
+        rows.token = token;
+        rows.out = ws.base_of(one.rank);
+        rows.row = first_row + one.row;
+        if (other.rank >= 0) rows.other_out = ws.base_of(other.rank);
+        rows.other_row = first_row + other.row;
+        block.put_rows(p.payloads, rows);
       }
-      if (one.rank < 0) continue;
-      token_rows rows;
-      rows.token = token;
-      rows.out = ws.base_of(one.rank);
-      rows.row = first_row + one.row;
-      if (other.rank >= 0) rows.other_out = ws.base_of(other.rank);
-      rows.other_row = first_row + other.row;
-      block.put_rows(p.payloads, rows);
+      if (!block.leads_row()) continue;
+      keep(slot, one);
+      if (slot + 1 < slots) keep(slot + 1, other);
     }
   });
 }

@@ -185,15 +185,16 @@ class cuda_block {
   /// words. Pairs with poll_flag of whoever sees a word.
   template <class WordAt>
   __device__ void publish(std::uint64_t count, WordAt word_at, std::uint64_t value) {
+    // Where the first word lies is found out while others still store.
+    std::uint64_t* word = threadIdx.x < count ? word_at(threadIdx.x) : nullptr;
     __syncthreads();
-    bool fenced = false;
+    if (threadIdx.x >= count) return;
+    fence_acq_rel_sys();
+    if (word != nullptr) store_relaxed_sys_u64(word, value);
     SWITCHYARD_ROLLED
-    for (std::uint64_t i = threadIdx.x; i < count; i += block_threads) {
-      std::uint64_t* word = word_at(i);
-      if (word == nullptr) continue;
-      if (!fenced) fence_acq_rel_sys();
-      fenced = true;
-      store_relaxed_sys_u64(word, value);
+    for (std::uint64_t i = threadIdx.x + block_threads; i < count; i += block_threads) {
+      word = word_at(i);
+      if (word != nullptr) store_relaxed_sys_u64(word, value);
     }
   }
 

@@ -64,14 +64,9 @@ struct row_access {
   std::uint32_t bytes;
 };
 
-__device__ __forceinline__ row_access access_at(const protocol::payload_list& payloads,
+__device__ __forceinline__ row_access access_of(const protocol::payload_source& payload,
                                                 const protocol::token_rows& rows, std::uint32_t access) {
-  std::uint32_t index = 0;
-  std::uint32_t begin = 0;
-#pragma unroll 1
-  while (access >= payloads.items[index].end_access) begin = payloads.items[index++].end_access;
-  const auto& payload = payloads.items[index];
-  const auto within = (access - begin) * payload.access_bytes;
+  const auto within = access * payload.access_bytes;
   const auto at_row = [&](std::uint64_t row) { return protocol::wide_product(row, payload.row_bytes) + within; };
   row_access found;
   found.in = payload.data + at_row(rows.token);
@@ -79,6 +74,16 @@ __device__ __forceinline__ row_access access_at(const protocol::payload_list& pa
   found.other_out = rows.other_out == nullptr ? nullptr : rows.other_out + payload.destination + at_row(rows.other_row);
   found.bytes = payload.access_bytes;
   return found;
+}
+
+/// The first payload is the long one: it is found without a search.
+__device__ __forceinline__ row_access access_at(const protocol::payload_list& payloads,
+                                                const protocol::token_rows& rows, std::uint32_t access) {
+  if (access < payloads.items[0].end_access) return access_of(payloads.items[0], rows, access);
+  std::uint32_t index = 1;
+#pragma unroll 1
+  while (access >= payloads.items[index].end_access) ++index;
+  return access_of(payloads.items[index], rows, access - payloads.items[index - 1].end_access);
 }
 
 __device__ __noinline__ void copy_narrow_access(const row_access& one) {
@@ -151,44 +156,50 @@ union element_pack {
   typename Element::bits elements[count];
 };
 
-/// Sums two or more rows. Two words of a thread at a time, and the next row's are on their way while one is added.
+/// Sums two or more rows. Two words of a thread at a time; rows by pairs, both on their way together.
 template <class Element, class Word, class RowAt>
 __device__ __forceinline__ void sum_words(std::byte* out, std::uint32_t num_rows, const RowAt& row_at,
                                           std::uint32_t words, team_part part) {
   using pack = element_pack<Element, Word>;
-  constexpr std::uint32_t batch = 2;
+  const auto word_of = [&](std::uint32_t row) { return reinterpret_cast<const Word*>(row_at(row)); };
 #pragma unroll 1
-  for (auto first = part.index; first < words; first += batch * part.count) {
+  for (auto first = part.index; first < words; first += 2 * part.count) {
     const auto second = first + part.count < words ? first + part.count : first;
-    float sum[batch][pack::count];
-    pack held[batch];
-    const auto load = [&](std::uint32_t row, pack(&into)[batch]) {
-      const auto* from = reinterpret_cast<const Word*>(row_at(row));
-      into[0].word = __ldcg(from + first);
-      into[1].word = __ldcg(from + second);
-    };
-    load(0, held);
-#pragma unroll 1
-    for (std::uint32_t row = 0; row < num_rows; ++row) {
-      pack next[batch];
-      load(row + 1 < num_rows ? row + 1 : row, next);
+    float sum[2][pack::count];
+    const auto add = [&](const pack& held, float(&to)[pack::count], bool begins) {
 #pragma unroll
-      for (std::uint32_t b = 0; b < batch; ++b) {
-#pragma unroll
-        for (std::uint32_t e = 0; e < pack::count; ++e) {
-          const float value = Element::load(held[b].elements[e]);
-          sum[b][e] = row == 0 ? value : sum[b][e] + value;
-        }
-        held[b] = next[b];
+      for (std::uint32_t e = 0; e < pack::count; ++e) {
+        const float value = Element::load(held.elements[e]);
+        to[e] = begins ? value : to[e] + value;
       }
+    };
+#pragma unroll 1
+    for (std::uint32_t row = 0; row < num_rows; row += 2) {
+      const auto* from = word_of(row);
+      const bool pair = row + 1 < num_rows;
+      const auto* other = pair ? word_of(row + 1) : from;
+      pack held[2];
+      pack other_held[2];
+      held[0].word = __ldcg(from + first);
+      held[1].word = __ldcg(from + second);
+      if (pair) {
+        other_held[0].word = __ldcg(other + first);
+        other_held[1].word = __ldcg(other + second);
+      }
+      add(held[0], sum[0], row == 0);
+      add(held[1], sum[1], row == 0);
+      if (!pair) break;
+      add(other_held[0], sum[0], false);
+      add(other_held[1], sum[1], false);
     }
+    pack rounded[2];
 #pragma unroll
-    for (std::uint32_t b = 0; b < batch; ++b) {
-#pragma unroll
-      for (std::uint32_t e = 0; e < pack::count; ++e) held[b].elements[e] = Element::store(sum[b][e]);
+    for (std::uint32_t e = 0; e < pack::count; ++e) {
+      rounded[0].elements[e] = Element::store(sum[0][e]);
+      rounded[1].elements[e] = Element::store(sum[1][e]);
     }
-    reinterpret_cast<Word*>(out)[first] = held[0].word;
-    reinterpret_cast<Word*>(out)[second] = held[1].word;
+    reinterpret_cast<Word*>(out)[first] = rounded[0].word;
+    reinterpret_cast<Word*>(out)[second] = rounded[1].word;
   }
 }
 
