@@ -133,6 +133,7 @@ class one_sided_all_to_all::impl {
     launch.num_tokens = num_tokens_;
     launch.tokens_per_rank = tokens_per_rank_;
     launch.chunk_shift = shift_of(plan_.dispatch.chunk_tokens);
+    launch.receive_shift = protocol::receive_parts_shift(launch.tokens_per_rank);
 
     dispatch_result result;
     result.tokens_per_rank = tokens_per_rank;
@@ -207,6 +208,7 @@ class one_sided_all_to_all::impl {
     launch.tokens_per_rank = tokens_per_rank_;
     launch.chunk_shift = shift_of(plan_.combine.chunk_tokens);
     launch.reduce_shift = shift_of(plan_.reduce_tokens);
+    launch.senders = static_cast<std::uint32_t>(plan_.senders);
     launch.words = words_;
     protocol::set(launch.words, header_word::combine_hidden_size, static_cast<std::uint32_t>(inputs.hidden_size));
     protocol::set(launch.words, header_word::chunk_tokens, static_cast<std::uint32_t>(plan_.combine.chunk_tokens));

@@ -25,7 +25,9 @@ struct phase_plan {
 struct launch_plan {
   phase_plan dispatch;
   phase_plan combine;
-  std::uint64_t reduce_tokens = 1;  ///< of combine, a power of two; each rank's own matter
+  // Of combine, each rank's own matter:
+  std::uint64_t reduce_tokens = 1;  ///< that a block sums at a time, a power of two
+  int senders = 1;                  ///< blocks that go on sending until all is sent, while the others sum; >= 1
 };
 
 /// One rank's workspace on a fabric.

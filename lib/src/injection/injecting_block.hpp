@@ -39,7 +39,8 @@ class injecting_block {
     return inner_.broadcast(value);
   }
   std::uint32_t team_sum(std::uint32_t value) { return inner_.team_sum(value); }
-  bool leads_row() { return inner_.leads_row(); }
+  std::uint32_t row_thread() { return inner_.row_thread(); }
+  std::uint32_t row_threads() { return inner_.row_threads(); }
   std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) { return inner_.arrive(word, amount); }
   void allow_next_launch() { inner_.allow_next_launch(); }
   std::int32_t early_id(const protocol::token_ids& routing, std::uint64_t tokens) {
@@ -121,8 +122,10 @@ class injecting_block {
     inner_.put_u32(out, value);
   }
 
-  void put_rows(const protocol::payload_list& payloads, const protocol::token_rows& rows) {
-    protocol::put_one_by_one(*this, payloads, rows);
+  template <class TargetAt>
+  void put_rows(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets,
+                TargetAt target_at) {
+    protocol::put_one_by_one(*this, payloads, token, targets, target_at);
   }
 
   void post(std::uint64_t* word, std::uint64_t value) {
@@ -174,11 +177,6 @@ class injecting_block {
     auto changed = bounds;
     if (is(effect::extend)) changed.deadline_ns += plan_.plan().amount * 1000;
     return inner_.wait_all(count, ready, changed, probe);
-  }
-
-  template <class Ready>
-  bool poll_all(std::uint64_t count, Ready ready) {
-    return inner_.poll_all(count, ready);
   }
 
   template <class RowAt>

@@ -27,7 +27,7 @@ struct extents {
   /// 32-bit words of a bitmap over max_tokens.
   [[nodiscard]] constexpr std::uint64_t bitmap_words() const { return (max_tokens + 31) / 32; }
   /// Chunks that one phase may be cut into.
-  [[nodiscard]] constexpr std::uint64_t max_chunks() const { return max_tokens < 1024 ? max_tokens : 1024; }
+  [[nodiscard]] constexpr std::uint64_t max_chunks() const { return max_tokens < 2048 ? max_tokens : 2048; }
   [[nodiscard]] constexpr std::uint64_t header_words() const { return fixed_header_words + bitmap_words(); }
   [[nodiscard]] constexpr std::uint64_t receive_rows() const { return ep_size * max_tokens; }
 

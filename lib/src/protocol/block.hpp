@@ -36,11 +36,12 @@ struct wait_bounds {
 /// In wait_all, `ready(i)` is called by one thread for each i until it holds, and then no more, in ascending order per
 /// thread; what it leaves in the scratch is there for the whole team when wait_all returns. `probe()` is called now and
 /// then by one thread. Inside for_each_row, `put`, `put_u32`, `put_rows` and `sum_rows` belong to the part of the
-/// team that has the row, and leads_row() is true for one thread of that part. Memory orders, in the words of C++:
+/// team that has the row: thread row_thread() of row_threads(). Memory orders, in the words of C++:
 ///
 /// | operation          | order                                                                                    |
 /// | ------------------ | ---------------------------------------------------------------------------------------- |
-/// | put, put_u32       | ordinary stores to a peer, visible to it once it has seen a later publish of this block    |
+/// | put, put_u32       | stores to a peer, visible to it once it has seen a later publish of this block; put_u32    |
+/// |                    | relaxed, because load_u32 may look at a word that is not due                               |
 /// | publish            | release at system scope over everything the team did before; stores the words              |
 /// | poll_flag [thread] | one 64-bit load, acquire at system scope: pairs with publish. What it acquired inside      |
 /// |                    | wait_all holds for the whole team once that has returned ready                             |
@@ -59,7 +60,7 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
                          const std::byte* (*row_at)(std::uint32_t), layout::fault_mailbox* mailbox,
                          const fault_record& record, wait_bounds bounds, std::uint64_t* (*word_at)(std::uint64_t),
                          bool (*ready)(std::uint64_t), bool (*probe)(), const payload_list& payloads,
-                         const token_rows& token, const token_ids& routing,
+                         row_target (*target_at)(std::uint32_t), const token_ids& routing,
                          void (*visit)(std::uint64_t, std::uint32_t, std::int32_t),
                          void (*count)(std::int32_t, std::uint32_t), void (*both)(), void (*body)(std::uint64_t)) {
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
@@ -100,18 +101,18 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   b.side_by_side(both, both);
 
   // What crosses to peers.
-  b.put(bytes, source, u64);
+  b.put(bytes, source, u64);                        // to a multiple of u64 in a region
   b.put_u32(word32, u32);                           // [thread]
-  b.put_rows(payloads, token);                      // several puts, in any order
+  b.put_rows(payloads, u64, u32, target_at);        // all payloads of token u64, to `u32` targets, in any order
   b.post(word, u64);                                // [thread]
   { b.poll(word) } -> std::same_as<std::uint64_t>;  // [thread]
   { b.poll_flag(word) } -> std::same_as<std::uint64_t>;
   b.publish(u64, word_at, u64);
   { b.wait_all(u64, ready, bounds, probe) } -> std::same_as<wait_status>;
-  { b.poll_all(u64, ready) } -> std::same_as<bool>;  // [team] whether all conditions hold; wait_all that does not wait
   // Calls body(i) for i in [0, u64), each index by one team or part of it; put inside belongs to that part.
   b.for_each_row(u64, body);
-  { b.leads_row() } -> std::same_as<bool>;  // [thread]
+  { b.row_thread() } -> std::convertible_to<std::uint32_t>;
+  { b.row_threads() } -> std::convertible_to<std::uint32_t>;
   // out = sum of the `u32` rows row_at(0), row_at(1) ... of this rank's memory in order, as DESIGN's combine contract.
   b.sum_rows(bytes, u32, row_at, u64, dtype{});
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Combine over the fence transport: owners push their experts' rows into the origins' inboxes behind released flags;
-// origins sum them. Roles: combine_order.hpp. Beside its roles a block sums what has arrived, and waits for what has
-// not only when all that this rank sends has begun to be sent.
+// origins sum them. Roles: combine_order.hpp. Some blocks send, and sum when all is sent; the others sum from the start.
 //
 // Why rows may be overwritten (invariant 3): an inbox was last read in its rank's previous combine. This rank's
 // dispatch of this step has waited for that rank's dispatch header, which is posted after the previous combine has
@@ -41,19 +40,20 @@ SWITCHYARD_DEVICE void send_outputs(Block& block, const combine_params& p, const
                                     std::int32_t origin, std::uint32_t chunk) {
   const auto& ws = p.ws;
   const auto* sent = ws.header(ws.rank, phase::dispatch, frame.parity, origin);
+  const auto first = std::uint64_t{chunk} << p.chunk_shift;
+  auto* return_rows = ws.return_rows(ws.rank, origin) + first;
+  const auto first_place = block.load_u32(return_rows);  // under way together with how many there are
   const std::uint64_t rows = layout::data_of(block.poll(sent + static_cast<std::uint64_t>(header_word::row_count)));
-  const auto first = chunk * p.chunk_tokens();
   const auto last = first + p.chunk_tokens() < rows ? first + p.chunk_tokens() : rows;
   if (first >= last) return;
   const auto row_bytes = p.elements * itemsize(p.type);
   const auto from = static_cast<std::uint64_t>(origin) * p.tokens_per_rank + first;
-  auto* return_rows = ws.return_rows(ws.rank, origin) + first;
   const auto* outputs = p.expert_output + from * row_bytes;
   auto* inbox = ws.at<std::byte>(origin, ws.layout.offset_of(layout::region::combine_inbox));
   block.for_each_row(last - first, [&](std::uint64_t i) {
     // Peers store these: read as such, past caches that they do not reach.
-    const std::uint64_t place = block.load_u32(return_rows + i);
-    block.put(inbox + place * row_bytes, outputs + i * row_bytes, row_bytes);
+    const auto place = i == 0 ? first_place : block.load_u32(return_rows + i);
+    block.put(inbox + wide_product(place, row_bytes), outputs + i * row_bytes, row_bytes);
   });
   // Releases the rows to sum_tokens at the origin.
   block.publish(
@@ -109,39 +109,29 @@ SWITCHYARD_DEVICE bool check_owner(Block& block, const combine_params& p, const 
   return false;
 }
 
-/// What became of a try to sum some tokens.
-enum class sum_status : std::uint8_t { done, not_here, failed };
-
-/// Sums the rows of tokens [first, last): its own experts' where they are, other ranks' from the inbox. Where `waits`
-/// is false, only if they are all here.
+/// Waits for the rows of tokens [first, last) and sums them: its own experts' where they are, other ranks' from the
+/// inbox. `routes` is scratch for those of the tokens.
 template <block Block>
-SWITCHYARD_DEVICE sum_status sum_tokens(Block& block, const combine_params& p, const phase_frame& frame,
-                                        std::uint64_t first, std::uint64_t last, bool waits) {
+SWITCHYARD_DEVICE bool sum_tokens(Block& block, const combine_params& p, const phase_frame& frame, std::uint64_t first,
+                                  std::uint64_t last, layout::route* routes) {
   const auto& ws = p.ws;
   const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
-  const auto* routes =
-      ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + wide_product(first, slots);
-  // 32 bits, because a GPU has to build long divisions from other instructions.
-  const auto chunk_tokens = static_cast<std::uint32_t>(p.chunk_tokens());
+  const auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + wide_product(first, slots);
   const auto is_here = [&](std::uint64_t i) {
-    const auto route = routes[i];
+    const auto route = kept[i];
+    routes[i] = route;
     if (route.rank < 0 || route.rank == ws.rank) return true;
-    const auto* flag = ws.flag(ws.rank, phase::combine, route.rank, route.row / chunk_tokens);
+    const auto* flag = ws.flag(ws.rank, phase::combine, route.rank, route.row >> p.chunk_shift);
     return layout::tag_of(block.poll_flag(flag)) == frame.epoch;
   };
   // Acquires the rows: pairs with publish in send_outputs at each owner.
   const auto needed = wide_product(last - first, slots);
-  if (!waits) {
-    if (!block.poll_all(needed, is_here)) return sum_status::not_here;
-  } else {
-    const auto status = block.wait_all(needed, is_here, bounds_for(frame, awaited::rows), [] { return false; });
-    if (status != wait_status::ready) {
-      std::uint64_t late = 0;
-      SWITCHYARD_ROLLED
-      while (late < needed && is_here(late)) ++late;
-      (void)settle(block, ws, frame, status, awaited::rows, late < needed ? routes[late].rank : -1);
-      return sum_status::failed;
-    }
+  const auto status = block.wait_all(needed, is_here, bounds_for(frame, awaited::rows), [] { return false; });
+  if (status != wait_status::ready) {
+    std::uint64_t late = 0;
+    SWITCHYARD_ROLLED
+    while (late < needed && is_here(late)) ++late;
+    return settle(block, ws, frame, status, awaited::rows, late < needed ? kept[late].rank : -1);
   }
 
   const auto row_bytes = p.elements * itemsize(p.type);
@@ -160,69 +150,74 @@ SWITCHYARD_DEVICE sum_status sum_tokens(Block& block, const combine_params& p, c
     };
     block.sum_rows(p.output + wide_product(first + i, row_bytes), num_rows, row_at, p.elements, p.type);
   });
-  return sum_status::done;
+  return true;
 }
 
-/// Takes roles and sums by turns until there are none left. Returns whether all went well.
+/// Runs a role. Returns whether the block may go on.
+template <block Block>
+SWITCHYARD_DEVICE bool run_role(Block& block, const combine_params& p, const phase_frame& frame, combine_role role,
+                                header_tally& tally) {
+  if (role.work == combine_work::check) return check_owner(block, p, frame, role.rank, tally);
+  if (role.work == combine_work::tell) {
+    tell_origin(block, p, frame, role.rank);
+  } else {
+    send_outputs(block, p, frame, role.rank, role.chunk);
+  }
+  return true;
+}
+
+/// The first `senders` blocks to come take the roles, one after the other, until there are none left, and sum then. The
+/// others sum, and wait for rows, at once: all that a rank sends is sent by blocks that wait for nobody, and that have
+/// come before any that does. Returns whether all went well.
 template <block Block, class Prepare>
 SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const phase_frame& frame,
-                                    header_tally& tally, Prepare prepare) {
+                                    header_tally& tally, layout::route* routes, Prepare prepare) {
   const auto& ws = p.ws;
-  const auto chunk_tokens = static_cast<std::uint32_t>(p.chunk_tokens());
-  const auto sum_size = static_cast<std::uint32_t>(p.reduce_tokens());
-  const combine_order order((static_cast<std::uint32_t>(p.tokens_per_rank) + chunk_tokens - 1) / chunk_tokens,
-                            ws.ep_size, ws.rank);
-  const auto sums = (static_cast<std::uint32_t>(p.num_tokens) + sum_size - 1) / sum_size;
+  const combine_order order(p.chunks(), ws.ep_size, ws.rank);
+  const auto num_tokens = static_cast<std::uint32_t>(p.num_tokens);
+  const auto sums = num_tokens == 0 ? 0U : ((num_tokens - 1) >> p.reduce_shift) + 1;
+  auto role = static_cast<std::uint32_t>(frame.first_role);
   // With a block for everything, each has its own, and nobody need draw again.
   const bool one_each = ws.num_blocks >= order.size() + sums;
-  constexpr auto none = ~std::uint32_t{0};
-  auto ticket = static_cast<std::uint32_t>(frame.first_role);
-  auto sum = one_each && ticket >= order.size() ? ticket - order.size() : none;
-  SWITCHYARD_ROLLED
-  for (;;) {
-    const bool has_role = ticket < order.size();
-    if (ticket >= order.end_of_sends()) block.allow_next_launch();  // all that is to be sent has begun to be
-    if (has_role) {
-      const auto role = order.at(ticket);
-      if (role.work == combine_work::tell) {
-        tell_origin(block, p, frame, role.rank);
-      } else if (role.work == combine_work::send) {
-        send_outputs(block, p, frame, role.rank, role.chunk);
-      } else if (!check_owner(block, p, frame, role.rank, tally)) {
-        return false;
-      }
+  const auto draw = [&](std::uint32_t* word) { return block.thread_index() == 0 ? block.draw_ticket(word) : 0U; };
+  if (one_each || role < p.senders) {
+    SWITCHYARD_ROLLED
+    for (;;) {
+      if (role >= order.end_of_sends()) block.allow_next_launch();  // all that is to be sent has begun to be
+      if (role >= order.size()) break;
+      if (!run_role(block, p, frame, order.at(role), tally)) return false;
       if (one_each) return true;
+      block.sync();  // the next role uses the scratch again
+      prepare();
+      role = p.senders + block.broadcast(draw(&ws.round().next_role));
     }
-    if (sum == none) {
-      sum = block.broadcast(block.thread_index() == 0 ? block.draw_ticket(&ws.round().next_sum) : 0U);
-    }
-    if (sum < sums) {
-      const auto first = sum * p.reduce_tokens();
-      const auto last = first + p.reduce_tokens() < p.num_tokens ? first + p.reduce_tokens() : p.num_tokens;
-      const auto status = sum_tokens(block, p, frame, first, last, !has_role);
-      if (status == sum_status::failed) return false;
-      if (status == sum_status::done) sum = none;
-    } else if (!has_role) {
-      return true;
-    }
-    if (one_each) return true;
-    if (!has_role) continue;
-    block.sync();  // the next role uses the scratch again
-    prepare();
-    ticket = block.broadcast(block.thread_index() == 0 ? block.draw_ticket(&ws.round().next_ticket) : 0U);
+  } else {
+    block.allow_next_launch();  // counts when all blocks have, and those that send do so after their last role has begun
   }
+  auto sum = one_each ? role - order.size() : block.broadcast(draw(&ws.round().next_sum));
+  SWITCHYARD_ROLLED
+  while (sum < sums) {
+    const auto next = one_each ? sums : draw(&ws.round().next_sum);  // under way while this one is summed
+    const auto first = std::uint64_t{sum} << p.reduce_shift;
+    const auto last = first + p.reduce_tokens() < p.num_tokens ? first + p.reduce_tokens() : p.num_tokens;
+    if (!sum_tokens(block, p, frame, first, last, routes)) return false;
+    if (one_each) break;
+    sum = block.broadcast(next);
+  }
+  return true;
 }
 
 template <block Block>
 SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
   auto* words = block.scratch(scratch_words(p));
   auto& tally = *reinterpret_cast<header_tally*>(words);
+  auto* routes = reinterpret_cast<layout::route*>(words + combine_routes_word);
   const auto prepare = [&] {
     SWITCHYARD_ROLLED
     for (std::uint64_t i = block.thread_index(); i < header_tally_words; i += block.num_threads()) words[i] = 0;
   };
   const auto frame = enter(block, p.ws, phase::combine, p.words, p.words_digest, prepare);
-  const bool succeeded = frame.open && send_and_sum(block, p, frame, tally, prepare);
+  const bool succeeded = frame.open && send_and_sum(block, p, frame, tally, routes, prepare);
   // A failed combine must not be mistaken for a result.
   leave(block, p.ws, frame, succeeded, [&] { block.fill_nan(p.output, p.num_tokens * p.elements, p.type); });
 }

@@ -64,7 +64,7 @@ struct chunk_frame {
 
 constexpr chunk_frame chunk_of(const dispatch_params& p, std::uint64_t chunk) {
   chunk_frame c;
-  c.first = chunk * p.chunk_tokens();
+  c.first = chunk << p.chunk_shift;
   c.last = c.first + p.chunk_tokens() < p.tokens_per_rank ? c.first + p.chunk_tokens() : p.tokens_per_rank;
   c.span_first = c.first / 32 * 32;
   c.span_last = (c.last + 31) / 32 * 32;
@@ -79,7 +79,7 @@ SWITCHYARD_DEVICE void route_tokens(Block& block, const dispatch_params& p, cons
   const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
   const auto end = c.span_last < p.num_tokens ? c.span_last : p.num_tokens;
   // A few tokens are counted on the way, many apart from it, by those who can do so faster.
-  constexpr std::uint64_t few = 256;
+  const std::uint64_t few = block.num_threads() / 4;
   if (c.span_first - tallied > few) {
     block.count_owners(tallied, c.span_first < end ? c.span_first : end, p.routing, early, s.ranks,
                        [&](std::int32_t rank, std::uint32_t count) { block.scratch_add(s.base + rank, count); });
@@ -167,29 +167,21 @@ SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const d
       return layout::route{static_cast<std::int32_t>(owner) - 1,
                            s.base[owner - 1] + rows_before(s, c, owner - 1, token)};
     };
-    const auto keep = [&](std::uint32_t slot, layout::route route) {
+    std::uint32_t targets = 0;
+    SWITCHYARD_ROLLED
+    while (targets < slots && s.owners[static_cast<std::uint32_t>(i) * slots + targets] != 0) ++targets;
+    block.put_rows(p.payloads, token, targets, [&](std::uint32_t slot) {
+      const auto route = route_at(slot);
+      return row_target{ws.base_of(route.rank), first_row + route.row};
+    });
+    SWITCHYARD_ROLLED
+    for (auto slot = block.row_thread(); slot < slots; slot += block.row_threads()) {
+      const auto route = route_at(slot);
       const auto at = wide_product(token, slots) + slot;
       kept[at] = route;
-      if (route.rank < 0) return;
-      block.put_u32(ws.return_rows(route.rank, ws.rank) + route.row, static_cast<std::uint32_t>(at));
-    };
-    // Two ranks at a time: what is loaded once is stored twice.
-    SWITCHYARD_ROLLED
-    for (std::uint32_t slot = 0; slot < slots; slot += 2) {
-      const auto one = route_at(slot);
-      const auto other = route_at(slot + 1);
-      if (one.rank >= 0) {
-        token_rows rows;
-        rows.token = token;
-        rows.out = ws.base_of(one.rank);
-        rows.row = first_row + one.row;
-        if (other.rank >= 0) rows.other_out = ws.base_of(other.rank);
-        rows.other_row = first_row + other.row;
-        block.put_rows(p.payloads, rows);
+      if (route.rank >= 0) {
+        block.put_u32(ws.return_rows(route.rank, ws.rank) + route.row, static_cast<std::uint32_t>(at));
       }
-      if (!block.leads_row()) continue;
-      keep(slot, one);
-      if (slot + 1 < slots) keep(slot + 1, other);
     }
   });
 }
@@ -235,10 +227,22 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
                                     const dispatch_scratch& s, std::int32_t source, std::uint64_t part) {
   const auto& ws = p.ws;
   auto* bitmap = s.bits;
+  const std::uint64_t chunks = p.chunks();
+  const auto parts = std::uint64_t{1} << p.receive_shift;
+  const auto first_chunk = chunks * part >> p.receive_shift;
+  const auto last_chunk = chunks * (part + 1) >> p.receive_shift;
+  const auto start_of = [&](std::uint64_t chunk) {
+    const auto start = chunk << p.chunk_shift;
+    return start < p.tokens_per_rank ? start : p.tokens_per_rank;
+  };
   const auto take_word = [&](std::uint64_t word, std::uint32_t bits) {
     bitmap[word] = bits;
-    block.scratch_add(&s.tally->found,
-                      static_cast<std::uint32_t>(std::popcount(bits & bits_within(word, 0, p.tokens_per_rank))));
+    const auto add = [&](std::uint32_t* count, std::uint64_t end) {
+      block.scratch_add(count, static_cast<std::uint32_t>(std::popcount(bits & bits_within(word, 0, end))));
+    };
+    add(&s.tally->found, p.tokens_per_rank);
+    add(&s.tally->before_part, start_of(first_chunk));
+    add(&s.tally->to_part_end, start_of(last_chunk));
   };
   if (!await_header(block, ws, frame, p.tokens_per_rank, source, *s.tally, take_word)) return false;
   const auto rows = s.tally->found;
@@ -247,8 +251,6 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
     return false;
   }
 
-  const auto parts_shift = receive_parts_shift(p.tokens_per_rank);
-  const auto parts = std::uint64_t{1} << parts_shift;
   const auto ids_per_row = std::uint64_t{p.routing.top_k};
   const auto source_row = static_cast<std::uint64_t>(source) * p.tokens_per_rank;
   auto* ids = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids));
@@ -262,32 +264,22 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
     block.fill_i32(counts + source, static_cast<std::int32_t>(rows), 1);
   }
 
-  const auto chunks = (p.tokens_per_rank + p.chunk_tokens() - 1) / p.chunk_tokens();
-  const auto first_chunk = chunks * part >> parts_shift;
-  const auto last_chunk = chunks * (part + 1) >> parts_shift;
   const auto bits_at = [&](std::uint64_t word) { return bitmap[word]; };
-  const auto end_of = [&](std::uint64_t chunk) {
-    const auto end = chunk * p.chunk_tokens();
-    return end < p.tokens_per_rank ? end : p.tokens_per_rank;
-  };
   // Acquires the rows: pairs with publish in send_chunk at the source. A chunk without rows for us raises no flag.
   const auto came = block.wait_all(
       last_chunk - first_chunk,
       [&](std::uint64_t i) {
         const auto chunk = first_chunk + i;
-        if (count_bits(bits_at, chunk * p.chunk_tokens(), end_of(chunk + 1)) == 0) return true;
+        if (count_bits(bits_at, start_of(chunk), start_of(chunk + 1)) == 0) return true;
         return layout::tag_of(block.poll_flag(ws.flag(ws.rank, phase::dispatch, source, chunk))) == frame.epoch;
       },
       bounds_for(frame, awaited::rows), [] { return false; });
   if (!settle(block, ws, frame, came, awaited::rows, source)) return false;
-  const auto row_of = [&](std::uint64_t chunk) {
-    return chunk == 0 ? 0 : chunk == chunks ? rows : count_bits(bits_at, 0, end_of(chunk));
-  };
-  const auto first_row = row_of(first_chunk);
+  const auto first_row = s.tally->before_part;
   const auto at = (source_row + first_row) * ids_per_row;
   const auto* inbox = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids_inbox));
   block.copy_local(reinterpret_cast<std::byte*>(ids + at), reinterpret_cast<const std::byte*>(inbox + at),
-                   (row_of(last_chunk) - first_row) * ids_per_row * sizeof(std::int32_t));
+                   (s.tally->to_part_end - first_row) * ids_per_row * sizeof(std::int32_t));
   return true;
 }
 
@@ -312,17 +304,16 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
   });
   bool succeeded = frame.open;
   if (frame.open) {
-    const auto chunks = (p.tokens_per_rank + p.chunk_tokens() - 1) / p.chunk_tokens();
-    const auto parts_shift = receive_parts_shift(p.tokens_per_rank);
-    const auto parts = std::uint64_t{1} << parts_shift;
+    const std::uint64_t chunks = p.chunks();
+    const auto part_mask = (std::uint64_t{1} << p.receive_shift) - 1;
     std::uint64_t tallied = 0;
     succeeded = run_roles(
-        block, p.ws, frame, chunks + s.ranks * parts, chunks, [&] { s.prepare(block, false); },
+        block, p.ws, frame, chunks + (std::uint64_t{s.ranks} << p.receive_shift), chunks, [&] { s.prepare(block, false); },
         [&](std::uint64_t role) {
           if (role < chunks) return send_chunk(block, p, frame, s, role, tallied, early);
           const auto receive = role - chunks;
-          return receive_part(block, p, frame, s, static_cast<std::int32_t>(receive >> parts_shift),
-                              receive & (parts - 1));
+          return receive_part(block, p, frame, s, static_cast<std::int32_t>(receive >> p.receive_shift),
+                              receive & part_mask);
         });
   }
   leave(block, p.ws, frame, succeeded, [&] { clear_views<Block>(block, p); });

@@ -73,8 +73,12 @@ struct dispatch_params {
   std::uint64_t num_tokens = 0;       ///< n
   std::uint64_t tokens_per_rank = 1;  ///< T
   std::uint32_t chunk_shift = 0;      ///< of chunk_tokens(): a GPU shifts in no time, and divides in a long one
+  std::uint32_t receive_shift = 0;    ///< receive_parts_shift(T), from the host, where std::bit_width can be relied on
 
   [[nodiscard]] constexpr std::uint64_t chunk_tokens() const { return std::uint64_t{1} << chunk_shift; }
+  [[nodiscard]] constexpr std::uint32_t chunks() const {
+    return static_cast<std::uint32_t>((tokens_per_rank - 1) >> chunk_shift) + 1;
+  }
 };
 
 /// Roles that one source's rows are received by, as a power of two: one alone would copy the ids of a large step when
@@ -93,8 +97,12 @@ struct header_tally {
   std::uint32_t digest;
   std::uint32_t told_rows;  ///< by row_count
   std::uint32_t found;  ///< dispatch: bits of the bitmap that are set; combine: words that are not as they were sent
+  std::uint32_t before_part;  ///< dispatch: those of tokens before the part of the role
+  std::uint32_t to_part_end;  ///< and before its end
 };
 inline constexpr std::uint64_t header_tally_words = sizeof(header_tally) / sizeof(std::uint32_t);
+inline constexpr std::uint64_t combine_routes_word = 6;  ///< behind the tally, where 8 bytes are aligned
+static_assert(combine_routes_word >= header_tally_words);
 
 /// 32-bit words of scratch that a block needs: rows of earlier tokens for every rank; bits of the chunk for every rank;
 /// ranks of each of the chunk's tokens. Or, to receive: the bitmap of a source.
@@ -118,13 +126,21 @@ struct combine_params {
   std::uint64_t tokens_per_rank = 1;
   std::uint32_t chunk_shift = 0;   ///< of chunk_tokens()
   std::uint32_t reduce_shift = 0;  ///< of reduce_tokens()
+  std::uint32_t senders = 1;       ///< blocks that go on sending until all is sent, >= 1
 
+  [[nodiscard]] constexpr std::uint32_t chunks() const {
+    return static_cast<std::uint32_t>((tokens_per_rank - 1) >> chunk_shift) + 1;
+  }
   /// Rows under one flag.
   [[nodiscard]] constexpr std::uint64_t chunk_tokens() const { return std::uint64_t{1} << chunk_shift; }
   /// Tokens that are summed at a time.
   [[nodiscard]] constexpr std::uint64_t reduce_tokens() const { return std::uint64_t{1} << reduce_shift; }
 };
 
-constexpr std::uint64_t scratch_words(const combine_params&) { return header_tally_words; }
+/// Or, to sum: the routes of the tokens.
+constexpr std::uint64_t scratch_words(const combine_params& p) {
+  const auto routes = p.reduce_tokens() * p.ws.layout.dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
+  return combine_routes_word + routes;
+}
 
 }  // namespace switchyard::protocol

@@ -40,26 +40,26 @@ constexpr std::uint64_t wide_product(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) * static_cast<std::uint32_t>(b);
 }
 
-/// All payloads of one token, to the given row of the receive regions of one rank or of two.
-struct token_rows {
-  std::uint64_t token = 0;
-  std::byte* out = nullptr;        ///< base of the rank's workspace
-  std::byte* other_out = nullptr;  ///< null: there is no other
+/// Where one copy of a token goes: a row of the receive regions of one rank.
+struct row_target {
+  std::byte* base = nullptr;  ///< of the rank's workspace
   std::uint64_t row = 0;
-  std::uint64_t other_row = 0;
+
+  [[nodiscard]] constexpr std::byte* in_region_of(const payload_source& payload) const {
+    return base + payload.destination + wide_product(row, payload.row_bytes);
+  }
 };
 
 /// put_rows of a block that has nothing better than put.
-template <class Block>
-SWITCHYARD_DEVICE void put_one_by_one(Block& block, const payload_list& payloads, const token_rows& rows) {
-  SWITCHYARD_ROLLED
-  for (std::uint32_t i = 0; i < payloads.count; ++i) {
-    const auto& payload = payloads.items[i];
-    const auto bytes = std::uint64_t{payload.row_bytes};
-    const auto* in = payload.data + rows.token * bytes;
-    block.put(rows.out + payload.destination + rows.row * bytes, in, bytes);
-    if (rows.other_out == nullptr) continue;
-    block.put(rows.other_out + payload.destination + rows.other_row * bytes, in, bytes);
+template <class Block, class TargetAt>
+SWITCHYARD_DEVICE void put_one_by_one(Block& block, const payload_list& payloads, std::uint64_t token,
+                                      std::uint32_t num_targets, TargetAt target_at) {
+  for (std::uint32_t t = 0; t < num_targets; ++t) {
+    const auto target = target_at(t);
+    for (std::uint32_t i = 0; i < payloads.count; ++i) {
+      const auto& payload = payloads.items[i];
+      block.put(target.in_region_of(payload), payload.data + token * payload.row_bytes, payload.row_bytes);
+    }
   }
 }
 

@@ -119,6 +119,7 @@ SWITCHYARD_DEVICE void leave(Block& block, const workspace_handle& ws, const pha
   auto& round = ws.round();
   const auto reset = [&] {
     block.store_u32(&round.next_ticket, 0);
+    block.store_u32(&round.next_role, 0);
     block.store_u32(&round.next_sum, 0);
     block.store_u32(&round.blocks_done, 0);
     block.store_u64(&round.phase_start_ns, 0);

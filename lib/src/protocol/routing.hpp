@@ -37,6 +37,9 @@ class expert_map {
       : num_experts_(static_cast<std::uint32_t>(num_experts)),
         per_rank_(num_experts_ / static_cast<std::uint32_t>(ep_size)),
         num_larger_(num_experts_ % static_cast<std::uint32_t>(ep_size)),
+        shift_(num_larger_ == 0 && std::has_single_bit(per_rank_)
+                   ? static_cast<std::uint32_t>(std::countr_zero(per_rank_))
+                   : no_shift),
         over_larger_(reciprocal_of(per_rank_ + 1)),
         over_smaller_(reciprocal_of(per_rank_)) {}
 
@@ -50,6 +53,7 @@ class expert_map {
   [[nodiscard]] constexpr std::int32_t owner_of(std::int32_t expert) const {
     const auto id = static_cast<std::uint32_t>(expert);
     if (id >= num_experts_) return -1;  // a negative id is a large one
+    if (shift_ != no_shift) return static_cast<std::int32_t>(id >> shift_);
     const auto in_larger = num_larger_ * (per_rank_ + 1);
     const bool larger = id < in_larger;
     const auto owner = divided(larger ? id : id - in_larger, larger ? over_larger_ : over_smaller_);
@@ -86,6 +90,8 @@ class expert_map {
   std::uint32_t num_experts_;
   std::uint32_t per_rank_;
   std::uint32_t num_larger_;
+  static constexpr std::uint32_t no_shift = 32;
+  std::uint32_t shift_;  ///< where all ranks own the same power of two: owners are ids shifted
   std::uint64_t over_larger_;
   std::uint64_t over_smaller_;
 };

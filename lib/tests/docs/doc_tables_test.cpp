@@ -47,7 +47,7 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
   for (const std::uint64_t ep_size : {1U, 3U, 72U}) {
     const layout::extents dims{.ep_size = ep_size,
                                .top_k = 6,
-                               .max_tokens = 1031,
+                               .max_tokens = 2055,
                                .hidden_bytes = 10,
                                .scale_bytes = 14,
                                .extra_bytes = 22,
@@ -55,16 +55,16 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
     // The derived names by the words of the page, not by the code.
     const std::map<std::string, std::uint64_t, std::less<>> names{{"ep_size", ep_size},
                                                                   {"top_k", 6},
-                                                                  {"max_tokens", 1031},
+                                                                  {"max_tokens", 2055},
                                                                   {"hidden_bytes", 10},
                                                                   {"scale_bytes", 14},
                                                                   {"extra_bytes", 22},
                                                                   {"combine_row_bytes", 26},
-                                                                  {"receive_rows", ep_size * 1031},
+                                                                  {"receive_rows", ep_size * 2055},
                                                                   {"slots", ep_size < 6 ? ep_size : 6},
-                                                                  {"bitmap_words", 33},
-                                                                  {"header_words", 16 + 33},
-                                                                  {"max_chunks", 1024}};
+                                                                  {"bitmap_words", 65},
+                                                                  {"header_words", 16 + 65},
+                                                                  {"max_chunks", 2048}};
     for (const auto& spec : layout::region_table) {
       EXPECT_EQ(value_of(spec.formula, names), spec.bytes(dims)) << spec.name;
     }

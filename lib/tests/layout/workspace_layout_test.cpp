@@ -31,7 +31,7 @@ TEST(workspace_layout, sizes_pass_32_bits) {
   EXPECT_EQ(plan.size_of(region::hidden_states), 8'455'716'864ULL);
   EXPECT_EQ(plan.size_of(region::topk_ids), 72ULL * 8192 * 8 * 4);
   EXPECT_EQ(plan.size_of(region::headers), 4ULL * 72 * (16 + 256) * 8);
-  EXPECT_EQ(plan.size_of(region::dispatch_flags), 72ULL * 1024 * 8);
+  EXPECT_EQ(plan.size_of(region::dispatch_flags), 72ULL * 2048 * 8);
   EXPECT_EQ(plan.size_of(region::routes), 8192ULL * 8 * 8);
 }
 

@@ -122,8 +122,10 @@ class team_block {
     if (first != last) host::host_block::put(out + first, in + first, last - first);
   }
   static void put_u32(std::uint32_t* out, std::uint32_t value) { host::host_block::put_u32(out, value); }
-  void put_rows(const protocol::payload_list& payloads, const protocol::token_rows& rows) {
-    protocol::put_one_by_one(*this, payloads, rows);
+  template <class TargetAt>
+  void put_rows(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets,
+                TargetAt target_at) {
+    protocol::put_one_by_one(*this, payloads, token, targets, target_at);
   }
   static void post(std::uint64_t* word, std::uint64_t value) { host::host_block::post(word, value); }
   static std::uint64_t poll(const std::uint64_t* word) { return host::host_block::poll(word); }
@@ -166,13 +168,6 @@ class team_block {
     }
   }
 
-  template <class Ready>
-  bool poll_all(std::uint64_t count, Ready ready) {
-    bool mine = true;
-    for (std::uint64_t i = thread_; i < count && mine; i += team_threads) mine = ready(i);
-    return everyone(mine, nullptr);
-  }
-
   template <class Body>
   void for_each_row(std::uint64_t count, Body body) {
     const auto threads =
@@ -182,7 +177,8 @@ class team_block {
     for (std::uint64_t row = thread_ / threads; row < count && thread_ < parts * threads; row += parts) body(row);
     part_ = {thread_, threads_};
   }
-  [[nodiscard]] bool leads_row() const { return part_.index == 0; }
+  [[nodiscard]] std::uint32_t row_thread() const { return part_.index; }
+  [[nodiscard]] std::uint32_t row_threads() const { return part_.count; }
 
   template <class RowAt>
   void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "fabric/cuda/bulk_copier.cuh"
 #include "fabric/cuda/launch_shape.hpp"
 #include "fabric/cuda/ordered_access.cuh"
 #include "fabric/cuda/row_copies.cuh"
@@ -20,14 +21,27 @@ inline constexpr std::uint32_t told_bytes = 32;
 struct team_words {
   ulonglong2 told[2][told_bytes / sizeof(ulonglong2)];
   std::uint32_t sums[2][wide_block / 32];
+  std::uint64_t loaded[narrow_block / 32][bulk_stage_count];  ///< barriers of the warps' bulk copies
 };
 
-/// A CTA of `block_threads` threads.
+struct no_copier {};
+
+/// A CTA of `block_threads` threads. Wide ones copy rows by loads and stores, which is the faster for the first row;
+/// narrow ones by the engine for bulk copies, which goes on while the team routes the next rows.
 template <std::uint32_t block_threads>
 class cuda_block {
+  static constexpr bool copies_in_bulk = block_threads == narrow_block;
+  static constexpr std::uint32_t first_of_header_warp = block_threads - 32;
+
  public:
-  /// `team` and `scratch` are shared memory of the block.
-  __device__ cuda_block(team_words& team, std::uint32_t* scratch) : team_(team), scratch_(scratch) {}
+  /// `team` and `shared` are shared memory of the block: the stages of a narrow block, then the scratch.
+  __device__ cuda_block(team_words& team, std::byte* shared)
+      : team_(team), scratch_(reinterpret_cast<std::uint32_t*>(shared + stage_bytes_of_block(block_threads))) {
+    if constexpr (copies_in_bulk) {
+      copier_ = bulk_copier(reinterpret_cast<bulk_stages*>(shared)[threadIdx.x / 32], team.loaded[threadIdx.x / 32]);
+      if (threadIdx.x % 32 == 0) copier_.open();
+    }
+  }
 
   __device__ std::uint32_t thread_index() const { return team_part_.index; }
   __device__ std::uint32_t num_threads() const { return team_part_.count; }
@@ -90,8 +104,9 @@ class cuda_block {
     // Long only where a large step's ids are moved: by pieces that 32 bits can count.
     constexpr std::uint64_t piece = std::uint64_t{1} << 30;
     SWITCHYARD_ROLLED
-    for (; bytes > piece; bytes -= piece, out += piece, in += piece) copy_bytes(out, in, piece, whole_team());
-    copy_bytes(out, in, static_cast<std::uint32_t>(bytes), whole_team());
+    for (; bytes > piece; bytes -= piece, out += piece, in += piece) copy_bytes(out, in, piece, common_access(out, in, piece), whole_team());
+    const auto rest = static_cast<std::uint32_t>(bytes);
+    copy_bytes(out, in, rest, common_access(out, in, rest), whole_team());
   }
   /// Into pinned memory of the host. The release pairs with the acquire in the host's look at the mailbox.
   __device__ static void record(layout::fault_mailbox* mailbox, const fault_record& record) {
@@ -103,25 +118,25 @@ class cuda_block {
 
   /// A few lanes a token, one id each: the ids of a token are looked at together.
   __device__ static std::int32_t early_id(const protocol::token_ids& routing, std::uint64_t tokens) {
-    const auto lanes = lanes_of(routing.top_k);
-    const auto token = threadIdx.x / lanes;
-    const auto k = threadIdx.x % lanes;
+    const auto shift = lanes_shift(routing.top_k);
+    const auto token = threadIdx.x >> shift;
+    const auto k = threadIdx.x - (token << shift);
     return token < tokens && k < routing.top_k ? routing.ids[token * routing.top_k + k] : -1;
   }
   template <class Visit>
   __device__ static void visit_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing,
                                       std::int32_t early, Visit visit) {
-    const auto lanes = lanes_of(routing.top_k);
+    const auto shift = lanes_shift(routing.top_k);
     const auto lane = threadIdx.x % 32;
-    const auto k = threadIdx.x % lanes;
-    const auto of_token = (lanes == 32 ? ~0U : (1U << lanes) - 1) << (lane - k);
+    const auto k = lane & ((1U << shift) - 1);
+    const auto of_token = ~0U >> (32 - (1U << shift)) << (lane - k);
     // Whole warps go round together: by the token of the warp's first lane.
     SWITCHYARD_ROLLED
-    for (auto warps_token = first + (threadIdx.x - lane) / lanes; warps_token < last;
-         warps_token += block_threads / lanes) {
-      const auto token = warps_token + lane / lanes;
+    for (auto warps_token = first + ((threadIdx.x - lane) >> shift); warps_token < last;
+         warps_token += block_threads >> shift) {
+      const auto token = warps_token + (lane >> shift);
       auto id = early;
-      if (token != threadIdx.x / lanes) {
+      if (token != threadIdx.x >> shift) {
         id = token < last && k < routing.top_k ? routing.ids[protocol::wide_product(token, routing.top_k) + k] : -1;
       }
       const auto owner = token < last ? routing.experts.owner_of(id) : -1;
@@ -134,46 +149,70 @@ class cuda_block {
   template <class Count>
   __device__ static void count_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing,
                                       std::int32_t early, std::uint32_t ranks, Count count) {
-    constexpr std::uint32_t ranks_of_a_mask = 64;
+    // A wide block has few tokens, and code that it hardly uses would have to be fetched all the same.
+    constexpr std::uint32_t ranks_of_a_mask = copies_in_bulk ? 64 : 0;
     if (ranks > ranks_of_a_mask) {
       return visit_owners(first, last, routing, early,
                           [&](std::uint64_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
     }
-    // A thread a token: more tokens at a time than visit_owners, whose slots nobody asks for here.
+    // A thread a token: more tokens at a time than visit_owners, whose slots nobody asks for here. Several tokens of a
+    // thread are under way together.
+    constexpr std::uint32_t batch = 8;
     const auto lane = threadIdx.x % 32;
     SWITCHYARD_ROLLED
-    for (auto warps_token = first + threadIdx.x - lane; warps_token < last; warps_token += block_threads) {
-      const auto token = warps_token + lane;
-      auto owners = std::uint64_t{0};
-      if (token < last) owners = owners_of(routing, token);
+    for (auto warps_token = first + threadIdx.x - lane; warps_token < last; warps_token += batch * block_threads) {
+      std::uint64_t owners[batch] = {};
+      add_owners<batch>(routing, warps_token + lane, last, owners);
       SWITCHYARD_ROLLED
       for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-        const auto tokens = __popc(__ballot_sync(~0U, static_cast<int>(owners >> rank & 1U)));
-        if (lane == rank % 32 && tokens != 0)
-          count(static_cast<std::int32_t>(rank), static_cast<std::uint32_t>(tokens));
+        std::uint32_t tokens = 0;
+#pragma unroll
+        for (std::uint32_t b = 0; b < batch; ++b) {
+          tokens += static_cast<std::uint32_t>(__popc(__ballot_sync(~0U, static_cast<int>(owners[b] >> rank & 1U))));
+        }
+        if (lane == rank % 32 && tokens != 0) count(static_cast<std::int32_t>(rank), tokens);
       }
     }
   }
-  /// The last warp does the other.
+  /// The last warp does the other, unless copies go on by themselves.
   template <class One, class Other>
   __device__ void side_by_side(One one, Other other) {
-    constexpr auto first_of_other = block_threads - 32;
-    if (threadIdx.x >= first_of_other) {
-      part_ = team_part_ = {threadIdx.x - first_of_other, 32};
+    if constexpr (copies_in_bulk) {
+      one();
       other();
     } else {
-      part_ = team_part_ = {threadIdx.x, first_of_other};
-      one();
+      if (threadIdx.x >= first_of_header_warp) {
+        part_ = team_part_ = {threadIdx.x - first_of_header_warp, 32};
+        other();
+      } else {
+        part_ = team_part_ = {threadIdx.x, first_of_header_warp};
+        one();
+      }
+      part_ = team_part_ = whole_team();
     }
-    part_ = team_part_ = whole_team();
   }
 
-  __device__ static void put_u32(std::uint32_t* out, std::uint32_t value) { *out = value; }
+  __device__ static void put_u32(std::uint32_t* out, std::uint32_t value) { store_relaxed_sys_u32(out, value); }
   __device__ void put(std::byte* out, const std::byte* in, std::uint64_t bytes) {
-    copy_bytes(out, in, static_cast<std::uint32_t>(bytes), part_);
+    const auto size = static_cast<std::uint32_t>(bytes);
+    const auto width = widest_access(reinterpret_cast<std::uintptr_t>(in) | size);
+    if constexpr (copies_in_bulk) {
+      if (size >= least_bulk_bytes && width == sizeof(uint4)) {
+        if (part_.index != 0) return;
+        copier_.begin(in, size);
+        return copier_.finish(in, size, 1, [&](std::uint32_t) { return out; });
+      }
+    }
+    copy_bytes(out, in, size, width, part_);
   }
-  __device__ void put_rows(const protocol::payload_list& payloads, const protocol::token_rows& rows) {
-    copy_token(payloads, rows, part_);
+  template <class TargetAt>
+  __device__ void put_rows(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets,
+                           TargetAt target_at) {
+    if constexpr (copies_in_bulk) {
+      put_rows_in_bulk(payloads, token, targets, target_at);
+    } else {
+      copy_token(payloads, token, targets, target_at, 0, part_);
+    }
   }
   /// Relaxed: the word is valid by its own tag. What it hands over are reads, of launches that have ended before.
   __device__ static void post(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
@@ -187,6 +226,9 @@ class cuda_block {
   __device__ void publish(std::uint64_t count, WordAt word_at, std::uint64_t value) {
     // Where the first word lies is found out while others still store.
     std::uint64_t* word = threadIdx.x < count ? word_at(threadIdx.x) : nullptr;
+    if constexpr (copies_in_bulk) {
+      if (threadIdx.x % 32 == 0) copier_.complete_all();
+    }
     __syncthreads();
     if (threadIdx.x >= count) return;
     fence_acq_rel_sys();
@@ -244,28 +286,17 @@ class cuda_block {
     }
   }
 
-  template <class Ready>
-  __device__ bool poll_all(std::uint64_t count, Ready ready) {
-    bool mine = true;
-    SWITCHYARD_ROLLED
-    for (std::uint64_t i = threadIdx.x; i < count && mine; i += block_threads) mine = ready(i);
-    return __syncthreads_and(mine ? 1 : 0) != 0;
-  }
-
   /// One warp a row, or several where there are fewer rows than warps, so that a small step uses the whole block.
   template <class Body>
   __device__ void for_each_row(std::uint64_t count, Body body) {
-    const auto warps = team_part_.count / 32;
-    const auto warps_each = count >= warps ? 1U : warps / static_cast<std::uint32_t>(count);
-    const auto threads = 32 * warps_each;
-    const auto parts = warps / warps_each;
-    const auto mine = team_part_.index / threads;
-    part_ = {team_part_.index - mine * threads, threads};
+    const auto mine = part_of(count);
+    part_ = mine.part;
     SWITCHYARD_ROLLED
-    for (std::uint64_t row = mine; row < count && mine < parts; row += parts) body(row);
+    for (std::uint64_t row = mine.row; row < count; row += mine.step) body(row);
     part_ = team_part_;
   }
-  __device__ bool leads_row() const { return part_.index == 0; }
+  __device__ std::uint32_t row_thread() const { return part_.index; }
+  __device__ std::uint32_t row_threads() const { return part_.count; }
 
   template <class RowAt>
   __device__ void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) {
@@ -273,47 +304,105 @@ class cuda_block {
     if (num_rows == 0) return zero_elements(out, elements, type);  // exact +0
     if (num_rows == 1) {
       // Bit for bit, whatever the bits are.
-      return copy_bytes(out, row_at(0), count * static_cast<std::uint32_t>(itemsize(type)), part_);
+      const auto bytes = count * static_cast<std::uint32_t>(itemsize(type));
+      const auto* row = row_at(0);
+      return copy_bytes(out, row, bytes, common_access(out, row, bytes), part_);
     }
     switch (type) {
-      case dtype::bf16: return sum_elements<bf16_unit>(out, num_rows, row_at, count, part_);
-      case dtype::fp16: return sum_elements<fp16_unit>(out, num_rows, row_at, count, part_);
-      case dtype::fp32: return sum_elements<fp32_unit>(out, num_rows, row_at, count, part_);
+      case dtype::bf16: return sum_elements<bf16_unit, words_at_once>(out, num_rows, row_at, count, part_);
+      case dtype::fp16: return sum_elements<fp16_unit, words_at_once>(out, num_rows, row_at, count, part_);
+      case dtype::fp32: return sum_elements<fp32_unit, words_at_once>(out, num_rows, row_at, count, part_);
     }
   }
 
   __device__ static team_part whole_team() { return {threadIdx.x, block_threads}; }
 
  private:
-  /// The set of a token's owners, of ranks below 64.
-  __device__ static std::uint64_t owners_of(const protocol::token_ids& routing, std::uint64_t token) {
-    const auto* ids = routing.ids + protocol::wide_product(token, routing.top_k);
-    auto owners = std::uint64_t{0};
-    const auto add = [&](std::int32_t id) {
+  static constexpr std::uint32_t words_at_once = copies_in_bulk ? 4 : 2;  ///< of a row, by a thread that sums
+
+  template <class TargetAt>
+  __device__ void put_rows_in_bulk(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets,
+                                   const TargetAt& target_at) {
+    // The first payload is the long one. The others are copied while it is being loaded.
+    const auto& payload = payloads.items[0];
+    const bool in_bulk = payloads.count != 0 && goes_in_bulk(payload);
+    const auto* in = payload.data + protocol::wide_product(token, payload.row_bytes);
+    const bool leads = in_bulk && part_.index == 0;
+    if (targets == 0) return;
+    if (leads) copier_.begin(in, payload.row_bytes);
+    copy_token(payloads, token, targets, target_at, in_bulk ? payload.end_access : 0, part_);
+    if (!leads) return;
+    copier_.finish(in, payload.row_bytes, targets,
+                   [&](std::uint32_t t) { return target_at(t).in_region_of(payload); });
+  }
+  __device__ static bool goes_in_bulk(const protocol::payload_source& payload) {
+    return payload.row_bytes >= least_bulk_bytes && payload.access_bytes == sizeof(uint4);
+  }
+
+  /// How a team takes rows: this thread's part begins with `row`, and goes on with every step-th.
+  struct row_share {
+    team_part part;
+    std::uint32_t row;
+    std::uint32_t step;
+  };
+  __device__ row_share part_of(std::uint64_t count) const {
+    if (count <= 1) return {team_part_, 0, 1};
+    constexpr std::uint32_t warps = block_threads / 32;
+    const auto rows = static_cast<std::uint32_t>(count < warps ? count : warps);
+    const auto shift = static_cast<std::uint32_t>(__clz(static_cast<int>(rows - 1)) - __clz(warps - 1));
+    const auto threads = 32U << shift;
+    const auto mine = team_part_.index / 32 >> shift;
+    const auto rest = team_part_.count - mine * threads;  // the last part may be short of a warp
+    return {{team_part_.index - mine * threads, rest < threads ? rest : threads},
+            mine,
+            (team_part_.count + threads - 1) / 32 >> shift};
+  }
+
+  /// Adds the owners, of ranks below 64, of the tokens first, first + block_threads .. below `last` to their sets.
+  template <std::uint32_t batch>
+  __device__ static void add_owners(const protocol::token_ids& routing, std::uint64_t first, std::uint64_t last,
+                                    std::uint64_t (&owners)[batch]) {
+    const auto add = [&](std::uint64_t& to, std::int32_t id) {
       const auto owner = routing.experts.owner_of(id);
-      if (owner >= 0) owners |= std::uint64_t{1} << owner;
+      if (owner >= 0) to |= std::uint64_t{1} << owner;
+    };
+    const auto ids_of = [&](std::uint32_t b) {
+      return routing.ids + protocol::wide_product(first + b * block_threads, routing.top_k);
     };
     constexpr std::uint32_t quad = 4;
     if (routing.top_k % quad != 0) {
       SWITCHYARD_ROLLED
-      for (std::uint32_t k = 0; k < routing.top_k; ++k) add(ids[k]);
-      return owners;
+      for (std::uint32_t k = 0; k < routing.top_k; ++k) {
+        std::int32_t ids[batch];
+#pragma unroll
+        for (std::uint32_t b = 0; b < batch; ++b) ids[b] = first + b * block_threads < last ? ids_of(b)[k] : -1;
+#pragma unroll
+        for (std::uint32_t b = 0; b < batch; ++b) add(owners[b], ids[b]);
+      }
+      return;
     }
     // Rows whose length divides by 16 bytes are aligned to them: the API's rule for payloads.
     SWITCHYARD_ROLLED
     for (std::uint32_t k = 0; k < routing.top_k; k += quad) {
-      const auto four = *reinterpret_cast<const int4*>(ids + k);
-      add(four.x);
-      add(four.y);
-      add(four.z);
-      add(four.w);
+      int4 ids[batch];
+#pragma unroll
+      for (std::uint32_t b = 0; b < batch; ++b) {
+        ids[b] = first + b * block_threads < last ? *reinterpret_cast<const int4*>(ids_of(b) + k)
+                                                  : make_int4(-1, -1, -1, -1);
+      }
+#pragma unroll
+      for (std::uint32_t b = 0; b < batch; ++b) {
+        add(owners[b], ids[b].x);
+        add(owners[b], ids[b].y);
+        add(owners[b], ids[b].z);
+        add(owners[b], ids[b].w);
+      }
     }
-    return owners;
   }
 
-  /// Lanes of a warp that look at one token's ids.
-  __device__ static std::uint32_t lanes_of(std::uint32_t top_k) {
-    return top_k <= 1 ? 1U : 1U << (32 - __clz(static_cast<int>(top_k - 1)));
+  /// Lanes of a warp that look at one token's ids: as a shift, because a GPU builds divisions from other instructions.
+  __device__ static std::uint32_t lanes_shift(std::uint32_t top_k) {
+    return static_cast<std::uint32_t>(32 - __clz(static_cast<int>(top_k - 1)));
   }
 
   /// Which words this agreement used; the next one uses the others.
@@ -339,6 +428,7 @@ class cuda_block {
   team_part team_part_ = whole_team();
   team_part part_ = whole_team();
   std::uint32_t turn_ = 0;
+  [[no_unique_address]] std::conditional_t<copies_in_bulk, bulk_copier, no_copier> copier_;  ///< of this warp
 };
 
 static_assert(protocol::block<cuda_block<wide_block>>);

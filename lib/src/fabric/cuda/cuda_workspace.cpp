@@ -68,10 +68,11 @@ class cuda_workspace final : public fabric_workspace {
   cuda_workspace(const driver_api& api, const workspace_request& request)
       : api_(api),
         request_(request),
-        blocks_per_multiprocessor_(prepare_kernels(scratch_of(request.layout.dims.max_tokens), stream_.get())),
+        room_(prepare_kernels(dispatch_scratch_bytes(request.layout.dims.max_tokens, request.layout.dims),
+                              combine_scratch_bytes(request.layout.dims.max_tokens, request.layout.dims), stream_.get())),
         mailbox_(take_mailbox()),
         memory_(std::in_place, api, request.device, request.rank, request.ep_size, slice_bytes_for(request)) {
-    if (blocks_per_multiprocessor_ == 0) {
+    if (room_.wide == 0 || room_.narrow == 0) {
       throw unsupported("max_tokens_per_rank is " + std::to_string(request.layout.dims.max_tokens) + " with " +
                         std::to_string(request.ep_size) + " ranks, too many for the routing tables of one block");
     }
@@ -107,13 +108,12 @@ class cuda_workspace final : public fabric_workspace {
       int multiprocessors = 0;
       check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, request_.device),
             "multiprocessors of the device");
-      share_ = {resident_blocks(multiprocessors, blocks_per_multiprocessor_, place.ranks_on_device),
-                place.ranks_on_device == 1};
-      if (request_.enable_pdl == choice::on && !share_.alone) {
+      share_ = {multiprocessors - 1, room_, place.ranks_on_device};
+      if (request_.enable_pdl == choice::on && !share_.alone()) {
         throw unsupported("enable_pdl is on, but " + std::to_string(place.ranks_on_device) + " ranks share device " +
                           std::to_string(request_.device));
       }
-      if (share_.places < 1) {
+      if (share_.narrow_places() < 1) {
         throw unsupported("device " + std::to_string(request_.device) + " has " +
                           std::to_string(place.ranks_on_device) + " ranks, more than can be resident together");
       }
@@ -127,10 +127,10 @@ class cuda_workspace final : public fabric_workspace {
   }
 
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
-    enqueue(params, plan, stream, scratch_of(params.tokens_per_rank));
+    enqueue(params, plan, stream, dispatch_scratch_bytes(params.tokens_per_rank, request_.layout.dims));
   }
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
-    enqueue(params, plan, stream, combine_scratch_bytes);
+    enqueue(params, plan, stream, combine_scratch_bytes(params.tokens_per_rank, request_.layout.dims));
   }
 
   [[nodiscard]] std::optional<fault_record> fault() const override {
@@ -163,10 +163,6 @@ class cuda_workspace final : public fabric_workspace {
   }
 
  private:
-  [[nodiscard]] std::uint64_t scratch_of(std::uint64_t tokens_per_rank) const {
-    return scratch_bytes(tokens_per_rank, request_.layout.dims);
-  }
-
   /// Fills the slice in before any peer may use it: signals read 0, the round begins, the bases are known.
   void initialise() {
     const auto fill = [&](std::uint64_t offset, const void* from, std::size_t bytes) {
@@ -197,8 +193,8 @@ class cuda_workspace final : public fabric_workspace {
     const device_guard guard(request_.device);
     params.ws = handle_;
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
-    const bool overlaps = request_.enable_pdl != choice::off && may_overlap(plan, places_before_, share_);
-    places_before_ = places_of(plan);
+    const bool overlaps = request_.enable_pdl != choice::off && may_overlap(plan, before_, share_);
+    before_ = plan;
     launch_kernel(params, {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch, stream.cuda(),
                            overlaps});
     auto capturing = cudaStreamCaptureStatusNone;
@@ -213,9 +209,9 @@ class cuda_workspace final : public fabric_workspace {
   workspace_request request_;
   private_stream stream_;
   private_event last_launch_;
-  int blocks_per_multiprocessor_;
+  kernel_room room_;
   device_share share_;
-  int places_before_ = 0;  ///< those that the last launch takes
+  phase_plan before_{.num_blocks = 0};  ///< the last launch's
   std::shared_ptr<layout::fault_mailbox> mailbox_;
   std::optional<symmetric_memory> memory_;  // until the destructor
   protocol::workspace_handle handle_;

@@ -12,7 +12,7 @@
 namespace switchyard::cuda {
 namespace {
 
-extern __shared__ std::uint32_t scratch[];
+extern __shared__ __align__(128) std::byte shared[];
 
 /// Brings the parameters near, all of them at once: their first use would wait for each line in turn.
 template <class Params>
@@ -26,24 +26,24 @@ __device__ __forceinline__ void fetch_parameters(const Params& params) {
 // A null workspace asks for nothing: that is how a kernel is brought onto a device before anybody waits for it.
 // Nothing is read or written before the previous launch on the stream has ended (invariant 10).
 template <std::uint32_t block_threads>
-__global__ void __launch_bounds__(block_threads, threads_per_multiprocessor / block_threads)
+__global__ void __launch_bounds__(block_threads, least_blocks_per_multiprocessor(block_threads))
     dispatch_kernel(const __grid_constant__ protocol::dispatch_params params) {
   __shared__ team_words team;
   fetch_parameters(params);
   wait_for_previous_launch();
   if (params.ws.self == nullptr) return;
-  cuda_block<block_threads> block(team, scratch);
+  cuda_block<block_threads> block(team, shared);
   protocol::fence_dispatch(block, params);
 }
 
 template <std::uint32_t block_threads>
-__global__ void __launch_bounds__(block_threads, threads_per_multiprocessor / block_threads)
+__global__ void __launch_bounds__(block_threads, least_blocks_per_multiprocessor(block_threads))
     combine_kernel(const __grid_constant__ protocol::combine_params params) {
   __shared__ team_words team;
   fetch_parameters(params);
   wait_for_previous_launch();
   if (params.ws.self == nullptr) return;
-  cuda_block<block_threads> block(team, scratch);
+  cuda_block<block_threads> block(team, shared);
   protocol::fence_combine(block, params);
 }
 
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(block_threads, threads_per_multiprocessor / bl
 __global__ void abort_kernel(const __grid_constant__ protocol::workspace_handle workspace) {
   __shared__ team_words team;
   if (threadIdx.x != 0 || workspace.self == nullptr) return;
-  cuda_block<narrow_block> block(team, scratch);
+  cuda_block<wide_block> block(team, shared);
   protocol::abort_workspace(block, workspace);
 }
 
@@ -63,7 +63,7 @@ void launch(void (*kernel)(Params), const Params& params, const launch_options& 
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(options.num_blocks);
   config.blockDim = dim3(options.block_threads);
-  config.dynamicSmemBytes = options.scratch_bytes;
+  config.dynamicSmemBytes = stage_bytes_of_block(options.block_threads) + options.scratch_bytes;
   config.stream = options.stream;
   config.attrs = &early;
   config.numAttrs = options.programmatic ? 1 : 0;
@@ -74,36 +74,42 @@ void launch(void (*kernel)(Params), const Params& params, const launch_options& 
 
 namespace {
 
-/// Loads both kernels of one width and allows dispatch its scratch. Returns how many narrow blocks' worth of them fit a
+/// Loads both kernels of one width and allows them their shared memory. Returns how many blocks of either fit a
 /// multiprocessor, 0 when the scratch is more than there is.
 template <std::uint32_t block_threads>
-int prepare_width(std::uint64_t scratch_bytes, std::uint64_t allowed, cudaStream_t stream) {
-  cudaFuncAttributes attributes{};
-  check(cudaFuncGetAttributes(&attributes, dispatch_kernel<block_threads>), "loading the dispatch kernel");
-  if (scratch_bytes + attributes.sharedSizeBytes > allowed) return 0;
-  // All that there is, so that a workspace that needs less takes nothing away from one that needs more.
-  check(cudaFuncSetAttribute(dispatch_kernel<block_threads>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(allowed - attributes.sharedSizeBytes)),
-        "shared memory for the dispatch kernel");
-  int for_dispatch = 0;
-  int for_combine = 0;
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&for_dispatch, dispatch_kernel<block_threads>, block_threads,
-                                                      scratch_bytes),
-        "occupancy of the dispatch kernel");
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&for_combine, combine_kernel<block_threads>, block_threads,
-                                                      combine_scratch_bytes),
-        "occupancy of the combine kernel");
-  const auto fit = std::min(for_dispatch, for_combine);
+int prepare_width(std::uint64_t dispatch_scratch, std::uint64_t combine_scratch, std::uint64_t allowed,
+                  cudaStream_t stream) {
+  const auto prepare = [&](auto* kernel, std::uint64_t scratch) {
+    cudaFuncAttributes attributes{};
+    check(cudaFuncGetAttributes(&attributes, kernel), "loading a kernel");
+    const auto asked = stage_bytes_of_block(block_threads) + scratch;
+    if (asked + attributes.sharedSizeBytes > allowed) return 0;
+    // All that there is, so that a workspace that needs less takes nothing away from one that needs more.
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(allowed - attributes.sharedSizeBytes)),
+          "shared memory for a kernel");
+    // Split alike wherever ranks share a device: a block that spins keeps its multiprocessor as it is split, and a peer's
+    // that finds too little shared memory there would wait for it for ever.
+    if (block_threads == narrow_block) {
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared),
+            "how a kernel splits the first-level cache");
+    }
+    int fit = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, block_threads, asked), "occupancy of a kernel");
+    return fit;
+  };
+  const auto fit = std::min(prepare(dispatch_kernel<block_threads>, dispatch_scratch),
+                            prepare(combine_kernel<block_threads>, combine_scratch));
   if (fit == 0) return 0;
   // A first launch may make room for the kernel's stack, and wait for the whole device to do so.
-  launch_kernel(protocol::dispatch_params{}, {1, block_threads, scratch_bytes, stream});
-  launch_kernel(protocol::combine_params{}, {1, block_threads, combine_scratch_bytes, stream});
-  return fit * static_cast<int>(block_threads / narrow_block);
+  launch_kernel(protocol::dispatch_params{}, {1, block_threads, dispatch_scratch, stream});
+  launch_kernel(protocol::combine_params{}, {1, block_threads, combine_scratch, stream});
+  return fit;
 }
 
 }  // namespace
 
-int prepare_kernels(std::uint64_t scratch_bytes, cudaStream_t stream) {
+kernel_room prepare_kernels(std::uint64_t dispatch_scratch, std::uint64_t combine_scratch, cudaStream_t stream) {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, abort_kernel), "loading the abort kernel");
   int device = 0;
@@ -111,12 +117,12 @@ int prepare_kernels(std::uint64_t scratch_bytes, cudaStream_t stream) {
   check(cudaGetDevice(&device), "current device");
   check(cudaDeviceGetAttribute(&allowed, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory of a block");
   const auto most = static_cast<std::uint64_t>(allowed);
-  const auto fit = std::min(prepare_width<wide_block>(scratch_bytes, most, stream),
-                            prepare_width<narrow_block>(scratch_bytes, most, stream));
-  if (fit == 0) return 0;
+  kernel_room room;
+  room.wide = prepare_width<wide_block>(dispatch_scratch, combine_scratch, most, stream);
+  room.narrow = prepare_width<narrow_block>(dispatch_scratch, combine_scratch, most, stream);
   launch_abort({}, stream);
   check(cudaStreamSynchronize(stream), "running the kernels on nothing");
-  return fit;
+  return room;
 }
 
 void launch_kernel(const protocol::dispatch_params& params, const launch_options& options) {

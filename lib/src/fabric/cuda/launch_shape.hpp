@@ -10,42 +10,70 @@
 
 namespace switchyard::cuda {
 
-/// Threads of a block. Few tokens: a row of 7168 bf16 is less than two 16-byte accesses a thread. Many: more blocks,
-/// each with a role of its own, so that some wait for their stores while others store.
+/// Threads of a block. Wide, for few tokens: a row of 7168 bf16 is less than two 16-byte accesses a thread. Narrow, for
+/// many: a warp a row, copied by the engine for bulk copies.
 inline constexpr std::uint32_t wide_block = 512;
-inline constexpr std::uint32_t narrow_block = 256;
-/// Registers of a thread are held to what lets these many threads be on a multiprocessor.
-inline constexpr std::uint32_t threads_per_multiprocessor = 1024;
-
-/// Narrow blocks that one rank may have so that all ranks of its device are resident together: a block that waits for a
-/// peer holds its place, and a peer without any place would never come. As many places as a multiprocessor has stay
-/// free, for abort(). A wide block takes two places, of one multiprocessor: ranks that share a device have narrow ones
-/// only, because what the others leave may lie on different multiprocessors.
-constexpr int resident_blocks(int multiprocessors, int blocks_per_multiprocessor, int ranks_on_device) {
-  return (multiprocessors - 1) * blocks_per_multiprocessor / ranks_on_device;
+inline constexpr std::uint32_t narrow_block = 128;
+/// Registers of a thread are held to what lets these many blocks be on a multiprocessor.
+constexpr std::uint32_t least_blocks_per_multiprocessor(std::uint32_t block_threads) {
+  return block_threads == wide_block ? 2 : 3;
 }
 
-constexpr int places_of(const phase_plan& plan) {
-  return plan.num_blocks * plan.block_threads / static_cast<int>(narrow_block);
+/// Shared memory through which a warp of a narrow block copies: pieces of a row, in a ring.
+inline constexpr std::uint32_t bulk_stage_bytes = 4096;
+inline constexpr std::uint32_t bulk_stage_count = 4;
+inline constexpr std::uint32_t bulk_bytes_of_warp = bulk_stage_bytes * bulk_stage_count;
+inline constexpr std::uint32_t least_bulk_bytes = 1024;  ///< shorter rows are copied by loads and stores
+constexpr std::uint32_t stage_bytes_of_block(std::uint32_t block_threads) {
+  return block_threads == narrow_block ? block_threads / 32 * bulk_bytes_of_warp : 0;
 }
 
-/// What one rank has of its device.
-struct device_share {
-  int places = 1;     ///< for narrow blocks, >= 1
-  bool alone = true;  ///< no other rank of the group is there: a launch that waits for places keeps no peer waiting
+/// Blocks that a multiprocessor has room for.
+struct kernel_room {
+  int wide = 0;
+  int narrow = 0;
 };
 
-/// Whether a launch may be made ready while `previous` places are still taken: both must fit, and nobody else be there,
-/// because what ran before a launch of a captured graph is known on replay only.
-constexpr bool may_overlap(const phase_plan& plan, int previous, device_share share) {
-  return share.alone && 2 * places_of(plan) <= share.places && 2 * previous <= share.places;
+/// What one rank has of its device: `multiprocessors` of them are left by one that is kept free, for abort().
+struct device_share {
+  int multiprocessors = 1;
+  kernel_room room;  ///< of one
+  int ranks = 1;     ///< of the group on the device
+
+  /// A launch that waits for places keeps no peer waiting.
+  [[nodiscard]] constexpr bool alone() const { return ranks == 1; }
+  /// Narrow blocks that the rank may have so that all ranks of its device are resident together: a block that waits for
+  /// a peer holds its place, and a peer without any place would never come.
+  [[nodiscard]] constexpr int narrow_places() const { return multiprocessors * room.narrow / ranks; }
+  /// Ranks that share a device have narrow blocks only, because what the others leave may lie on different
+  /// multiprocessors.
+  [[nodiscard]] constexpr int wide_places() const { return alone() ? multiprocessors * room.wide : 0; }
+  [[nodiscard]] constexpr int places_for(const phase_plan& plan) const {
+    return plan.block_threads == static_cast<int>(wide_block) ? wide_places() : narrow_places();
+  }
+};
+
+/// Whether a launch may be made ready while the one before still has its places: both must fit, and nobody else be
+/// there, because what ran before a launch of a captured graph is known on replay only.
+constexpr bool may_overlap(const phase_plan& plan, const phase_plan& previous, const device_share& share) {
+  return share.alone() && 2 * plan.num_blocks <= share.places_for(plan) &&
+         2 * previous.num_blocks <= share.places_for(previous);
 }
 
-/// Tokens of a dispatch under one flag: few, because blocks get unequal shares of a link, and one that is ahead takes
-/// the next chunk; up to what every layout has flags for.
-constexpr std::uint64_t dispatch_chunk_tokens(std::uint64_t tokens_per_rank) {
-  constexpr std::uint64_t chunks_wanted = 1024;
-  return std::bit_ceil((tokens_per_rank + chunks_wanted - 1) / chunks_wanted);
+// The numbers below come from results/h200x2-nv18/LOG.md, 5.
+
+/// Up to so many tokens a rank, the blocks of a phase are wide.
+inline constexpr std::uint64_t most_tokens_for_wide_dispatch = 1024;
+inline constexpr std::uint64_t most_tokens_for_wide_combine = 512;
+
+/// Tokens of a dispatch under one flag. Wide blocks: a chunk for each multiprocessor. Narrow ones: a row or two for each
+/// warp; few, because blocks get unequal shares of a link, and one that is ahead takes the next chunk.
+constexpr std::uint64_t dispatch_chunk_tokens(std::uint64_t tokens_per_rank, const layout::extents& dims) {
+  const auto least = std::bit_ceil((tokens_per_rank + dims.max_chunks() - 1) / dims.max_chunks());
+  const std::uint64_t wanted = tokens_per_rank <= most_tokens_for_wide_dispatch
+                                   ? std::bit_ceil((tokens_per_rank + 127) / 128)
+                                   : (tokens_per_rank <= 2048 ? 8 : 4);
+  return std::max(least, wanted);
 }
 
 /// Rows of a combine under one flag: few, so that sums follow closely, but not more roles than some thousands over all
@@ -55,52 +83,67 @@ constexpr std::uint64_t combine_chunk_tokens(std::uint64_t tokens_per_rank, cons
   const auto peers = dims.ep_size > 1 ? dims.ep_size - 1 : 1;
   const auto most_chunks = std::min(dims.max_chunks(), std::max<std::uint64_t>(sends_wanted / peers, 16));
   const auto least = std::bit_ceil((tokens_per_rank + most_chunks - 1) / most_chunks);
-  // One fence for a few rows, where that leaves a chunk for every other block.
-  const auto wanted = std::min<std::uint64_t>(4, std::bit_ceil((tokens_per_rank + 255) / 256));
-  return std::max(least, wanted);
+  return std::max<std::uint64_t>(least, tokens_per_rank <= 128 ? 1 : 4);
 }
 
 /// Tokens that a block sums at a time.
 constexpr std::uint64_t sum_tokens_for(std::uint64_t tokens_per_rank) {
-  return tokens_per_rank <= 128 ? 1 : tokens_per_rank <= 1024 ? 2 : tokens_per_rank <= 4096 ? 4 : 8;
+  return tokens_per_rank > 128 && tokens_per_rank <= most_tokens_for_wide_combine ? 2 : 1;
+}
+
+/// Blocks that go on sending, of so many: narrow ones get a link busy, wide ones need more of them.
+constexpr int senders_of(std::uint64_t tokens_per_rank, int num_blocks) {
+  const bool few = tokens_per_rank > most_tokens_for_wide_combine && tokens_per_rank <= 2048;
+  return std::max(1, num_blocks / (few ? 4 : 3));
 }
 
 /// `max_blocks` 0: no further bound.
-constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout::extents& dims, device_share share,
-                                    int max_blocks) {
-  const auto shape = [&](std::uint64_t chunk_tokens, std::uint64_t roles) {
+constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout::extents& dims,
+                                    const device_share& share, int max_blocks) {
+  const auto shape = [&](std::uint64_t chunk_tokens, std::uint64_t roles, bool may_be_wide) {
     phase_plan plan;
     plan.chunk_tokens = chunk_tokens;
     const auto wanted = static_cast<int>(std::min<std::uint64_t>(roles, 1U << 15));
-    // Wide where there is room for all roles and for the next launch's.
-    const bool wide = share.alone && wanted <= share.places / 4;
+    // At most one wide block a multiprocessor, and beside it room for the next launch. With a role for each, no block
+    // need draw again.
+    const bool fits = share.wide_places() >= 2 * share.multiprocessors;
+    const bool wide = fits && (may_be_wide || wanted <= share.multiprocessors);
     plan.block_threads = static_cast<int>(wide ? wide_block : narrow_block);
-    plan.num_blocks = wide ? wanted : std::min(share.places, wanted);
+    plan.num_blocks = std::min(wide ? share.multiprocessors : share.narrow_places(), wanted);
     if (max_blocks > 0) plan.num_blocks = std::min(plan.num_blocks, max_blocks);
     return plan;
   };
   const auto roles_for = [&](std::uint64_t tokens_each) { return (tokens_per_rank + tokens_each - 1) / tokens_each; };
   launch_plan plan;
-  const auto dispatch_chunk = dispatch_chunk_tokens(tokens_per_rank);
+  const auto dispatch_chunk = dispatch_chunk_tokens(tokens_per_rank, dims);
   plan.dispatch =
-      shape(dispatch_chunk, roles_for(dispatch_chunk) + dims.ep_size * protocol::receive_parts(tokens_per_rank));
+      shape(dispatch_chunk, roles_for(dispatch_chunk) + dims.ep_size * protocol::receive_parts(tokens_per_rank),
+            tokens_per_rank <= most_tokens_for_wide_dispatch);
   plan.reduce_tokens = sum_tokens_for(tokens_per_rank);
   const auto combine_chunk = combine_chunk_tokens(tokens_per_rank, dims);
+  // Up to 128 tokens narrow blocks have a role each, and are faster than wide ones that have several.
   plan.combine = shape(
-      combine_chunk, 2 * dims.ep_size + (dims.ep_size - 1) * roles_for(combine_chunk) + roles_for(plan.reduce_tokens));
+      combine_chunk, 2 * dims.ep_size + (dims.ep_size - 1) * roles_for(combine_chunk) + roles_for(plan.reduce_tokens),
+      tokens_per_rank > 128 && tokens_per_rank <= most_tokens_for_wide_combine);
+  plan.senders = senders_of(tokens_per_rank, plan.combine.num_blocks);
   return plan;
 }
 
 /// Bytes of shared memory that a dispatch of T tokens asks for beyond the team's own words.
-constexpr std::uint64_t scratch_bytes(std::uint64_t tokens_per_rank, const layout::extents& dims) {
+constexpr std::uint64_t dispatch_scratch_bytes(std::uint64_t tokens_per_rank, const layout::extents& dims) {
   protocol::dispatch_params shape;
   shape.ws.ep_size = static_cast<std::int32_t>(dims.ep_size);
   shape.ws.layout.dims = dims;
   shape.tokens_per_rank = tokens_per_rank;
-  shape.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(dispatch_chunk_tokens(tokens_per_rank)));
+  shape.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(dispatch_chunk_tokens(tokens_per_rank, dims)));
   return protocol::scratch_words(shape) * sizeof(std::uint32_t);
 }
-inline constexpr std::uint64_t combine_scratch_bytes =
-    protocol::scratch_words(protocol::combine_params{}) * sizeof(std::uint32_t);
+/// The same for a combine.
+constexpr std::uint64_t combine_scratch_bytes(std::uint64_t tokens_per_rank, const layout::extents& dims) {
+  protocol::combine_params shape;
+  shape.ws.layout.dims = dims;
+  shape.reduce_shift = static_cast<std::uint32_t>(std::countr_zero(sum_tokens_for(tokens_per_rank)));
+  return protocol::scratch_words(shape) * sizeof(std::uint32_t);
+}
 
 }  // namespace switchyard::cuda

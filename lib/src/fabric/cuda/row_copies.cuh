@@ -48,10 +48,13 @@ __device__ __noinline__ void copy_narrow(std::byte* out, const std::byte* in, st
   }
 }
 
-/// Fewer than 2^32 bytes.
-__device__ __forceinline__ void copy_bytes(std::byte* out, const std::byte* in, std::uint32_t bytes, team_part part) {
-  const auto width =
-      widest_access(reinterpret_cast<std::uintptr_t>(out) | reinterpret_cast<std::uintptr_t>(in) | bytes);
+__device__ __forceinline__ std::uint32_t common_access(const std::byte* out, const std::byte* in, std::uint32_t bytes) {
+  return widest_access(reinterpret_cast<std::uintptr_t>(out) | reinterpret_cast<std::uintptr_t>(in) | bytes);
+}
+
+/// Fewer than 2^32 bytes, by accesses of `width`.
+__device__ __forceinline__ void copy_bytes(std::byte* out, const std::byte* in, std::uint32_t bytes,
+                                           std::uint32_t width, team_part part) {
   if (width == 16) return copy_words<uint4>(out, in, bytes / 16, part);
   copy_narrow(out, in, bytes, width, part);
 }
@@ -64,55 +67,70 @@ struct row_access {
   std::uint32_t bytes;
 };
 
-__device__ __forceinline__ row_access access_of(const protocol::payload_source& payload,
-                                                const protocol::token_rows& rows, std::uint32_t access) {
+/// A token on its way to one rank, or to two.
+struct token_copy {
+  std::uint64_t token;
+  protocol::row_target one;
+  protocol::row_target other;  ///< base null: there is no other
+};
+
+__device__ __forceinline__ row_access access_of(const protocol::payload_source& payload, const token_copy& copy,
+                                                std::uint32_t access) {
   const auto within = access * payload.access_bytes;
-  const auto at_row = [&](std::uint64_t row) { return protocol::wide_product(row, payload.row_bytes) + within; };
   row_access found;
-  found.in = payload.data + at_row(rows.token);
-  found.out = rows.out + payload.destination + at_row(rows.row);
-  found.other_out = rows.other_out == nullptr ? nullptr : rows.other_out + payload.destination + at_row(rows.other_row);
+  found.in = payload.data + protocol::wide_product(copy.token, payload.row_bytes) + within;
+  found.out = copy.one.in_region_of(payload) + within;
+  found.other_out = copy.other.base == nullptr ? nullptr : copy.other.in_region_of(payload) + within;
   found.bytes = payload.access_bytes;
   return found;
 }
 
 /// The first payload is the long one: it is found without a search.
-__device__ __forceinline__ row_access access_at(const protocol::payload_list& payloads,
-                                                const protocol::token_rows& rows, std::uint32_t access) {
-  if (access < payloads.items[0].end_access) return access_of(payloads.items[0], rows, access);
+__device__ __forceinline__ row_access access_at(const protocol::payload_list& payloads, const token_copy& copy,
+                                                std::uint32_t access) {
+  if (access < payloads.items[0].end_access) return access_of(payloads.items[0], copy, access);
   std::uint32_t index = 1;
 #pragma unroll 1
   while (access >= payloads.items[index].end_access) ++index;
-  return access_of(payloads.items[index], rows, access - payloads.items[index - 1].end_access);
+  return access_of(payloads.items[index], copy, access - payloads.items[index - 1].end_access);
 }
 
-__device__ __noinline__ void copy_narrow_access(const row_access& one) {
-  copy_narrow(one.out, one.in, one.bytes, one.bytes, {0, 1});
-  if (one.other_out != nullptr) copy_narrow(one.other_out, one.in, one.bytes, one.bytes, {0, 1});
+/// Out of line, and by values: what is given away by reference has to lie in memory.
+__device__ __noinline__ void copy_narrow_access(std::byte* out, std::byte* other_out, const std::byte* in,
+                                                std::uint32_t bytes) {
+  copy_narrow(out, in, bytes, bytes, {0, 1});
+  if (other_out != nullptr) copy_narrow(other_out, in, bytes, bytes, {0, 1});
 }
 
-/// All payloads of a token in one sweep, two accesses of a thread under way together: short rows wait with the long
-/// one.
-__device__ __forceinline__ void copy_token(const protocol::payload_list& payloads, const protocol::token_rows& rows,
+/// The payloads of a token from access `from` on in one sweep, two accesses of a thread under way together: short rows
+/// wait with the long one. Two targets at a time: what is loaded once is stored twice.
+template <class TargetAt>
+__device__ __forceinline__ void copy_token(const protocol::payload_list& payloads, std::uint64_t token,
+                                           std::uint32_t targets, const TargetAt& target_at, std::uint32_t from,
                                            team_part part) {
   if (payloads.count == 0) return;
   const auto accesses = payloads.items[payloads.count - 1].end_access;
 #pragma unroll 1
-  for (auto first = part.index; first < accesses; first += 2 * part.count) {
-    const auto one = access_at(payloads, rows, first);
-    const auto two = access_at(payloads, rows, first + part.count < accesses ? first + part.count : first);
-    if (one.bytes != sizeof(uint4) || two.bytes != sizeof(uint4)) {
-      copy_narrow_access(one);
-      copy_narrow_access(two);
-      continue;
+  for (std::uint32_t t = 0; t < targets; t += 2) {
+    token_copy copy{token, target_at(t), {}};
+    if (t + 1 < targets) copy.other = target_at(t + 1);
+#pragma unroll 1
+    for (auto first = from + part.index; first < accesses; first += 2 * part.count) {
+      const auto one = access_at(payloads, copy, first);
+      const auto two = access_at(payloads, copy, first + part.count < accesses ? first + part.count : first);
+      if (one.bytes != sizeof(uint4) || two.bytes != sizeof(uint4)) {
+        copy_narrow_access(one.out, one.other_out, one.in, one.bytes);
+        copy_narrow_access(two.out, two.other_out, two.in, two.bytes);
+        continue;
+      }
+      const auto held = __ldcg(reinterpret_cast<const uint4*>(one.in));
+      const auto also_held = __ldcg(reinterpret_cast<const uint4*>(two.in));
+      *reinterpret_cast<uint4*>(one.out) = held;
+      *reinterpret_cast<uint4*>(two.out) = also_held;
+      if (copy.other.base == nullptr) continue;
+      *reinterpret_cast<uint4*>(one.other_out) = held;
+      *reinterpret_cast<uint4*>(two.other_out) = also_held;
     }
-    const auto held = __ldcg(reinterpret_cast<const uint4*>(one.in));
-    const auto also_held = __ldcg(reinterpret_cast<const uint4*>(two.in));
-    *reinterpret_cast<uint4*>(one.out) = held;
-    *reinterpret_cast<uint4*>(two.out) = also_held;
-    if (rows.other_out == nullptr) continue;
-    *reinterpret_cast<uint4*>(one.other_out) = held;
-    *reinterpret_cast<uint4*>(two.other_out) = also_held;
   }
 }
 
@@ -156,55 +174,53 @@ union element_pack {
   typename Element::bits elements[count];
 };
 
-/// Sums two or more rows. Two words of a thread at a time; rows by pairs, both on their way together.
-template <class Element, class Word, class RowAt>
+/// Sums two or more rows. `batch` words of a thread at a time; rows by pairs, both on their way together.
+template <class Element, std::uint32_t batch, class Word, class RowAt>
 __device__ __forceinline__ void sum_words(std::byte* out, std::uint32_t num_rows, const RowAt& row_at,
                                           std::uint32_t words, team_part part) {
   using pack = element_pack<Element, Word>;
   const auto word_of = [&](std::uint32_t row) { return reinterpret_cast<const Word*>(row_at(row)); };
 #pragma unroll 1
-  for (auto first = part.index; first < words; first += 2 * part.count) {
-    const auto second = first + part.count < words ? first + part.count : first;
-    float sum[2][pack::count];
-    const auto add = [&](const pack& held, float(&to)[pack::count], bool begins) {
+  for (auto first = part.index; first < words; first += batch * part.count) {
+    // A place past the end is the first one again: loaded, summed and stored once more, which is shorter than to ask.
+    const auto place = [&](std::uint32_t b) { return first + b * part.count < words ? first + b * part.count : first; };
+    float sum[batch][pack::count];
+    const auto add = [&](const pack(&held)[batch], bool begins) {
 #pragma unroll
-      for (std::uint32_t e = 0; e < pack::count; ++e) {
-        const float value = Element::load(held.elements[e]);
-        to[e] = begins ? value : to[e] + value;
+      for (std::uint32_t b = 0; b < batch; ++b) {
+#pragma unroll
+        for (std::uint32_t e = 0; e < pack::count; ++e) {
+          const float value = Element::load(held[b].elements[e]);
+          sum[b][e] = begins ? value : sum[b][e] + value;
+        }
       }
+    };
+    const auto load = [&](const Word* from, pack(&held)[batch]) {
+#pragma unroll
+      for (std::uint32_t b = 0; b < batch; ++b) held[b].word = __ldcg(from + place(b));
     };
 #pragma unroll 1
     for (std::uint32_t row = 0; row < num_rows; row += 2) {
-      const auto* from = word_of(row);
+      pack held[batch];
+      pack other_held[batch];
       const bool pair = row + 1 < num_rows;
-      const auto* other = pair ? word_of(row + 1) : from;
-      pack held[2];
-      pack other_held[2];
-      held[0].word = __ldcg(from + first);
-      held[1].word = __ldcg(from + second);
-      if (pair) {
-        other_held[0].word = __ldcg(other + first);
-        other_held[1].word = __ldcg(other + second);
-      }
-      add(held[0], sum[0], row == 0);
-      add(held[1], sum[1], row == 0);
-      if (!pair) break;
-      add(other_held[0], sum[0], false);
-      add(other_held[1], sum[1], false);
+      load(word_of(row), held);
+      if (pair) load(word_of(row + 1), other_held);
+      add(held, row == 0);
+      if (pair) add(other_held, false);
     }
-    pack rounded[2];
 #pragma unroll
-    for (std::uint32_t e = 0; e < pack::count; ++e) {
-      rounded[0].elements[e] = Element::store(sum[0][e]);
-      rounded[1].elements[e] = Element::store(sum[1][e]);
+    for (std::uint32_t b = 0; b < batch; ++b) {
+      pack rounded;
+#pragma unroll
+      for (std::uint32_t e = 0; e < pack::count; ++e) rounded.elements[e] = Element::store(sum[b][e]);
+      reinterpret_cast<Word*>(out)[place(b)] = rounded.word;
     }
-    reinterpret_cast<Word*>(out)[first] = rounded[0].word;
-    reinterpret_cast<Word*>(out)[second] = rounded[1].word;
   }
 }
 
 /// Two widths are enough, because rows of real models divide by 16 bytes.
-template <class Element, class RowAt>
+template <class Element, std::uint32_t batch, class RowAt>
 __device__ __forceinline__ void sum_elements(std::byte* out, std::uint32_t num_rows, const RowAt& row_at,
                                              std::uint32_t elements, team_part part) {
   using bits = typename Element::bits;
@@ -213,9 +229,9 @@ __device__ __forceinline__ void sum_elements(std::byte* out, std::uint32_t num_r
   for (std::uint32_t row = 0; row < num_rows; ++row) alignment |= reinterpret_cast<std::uintptr_t>(row_at(row));
   if (widest_access(alignment) == sizeof(uint4)) {
     const auto words = elements * static_cast<std::uint32_t>(sizeof(bits)) / static_cast<std::uint32_t>(sizeof(uint4));
-    sum_words<Element, uint4>(out, num_rows, row_at, words, part);
+    sum_words<Element, batch, uint4>(out, num_rows, row_at, words, part);
   } else {
-    sum_words<Element, bits>(out, num_rows, row_at, elements, part);
+    sum_words<Element, batch, bits>(out, num_rows, row_at, elements, part);
   }
 }
 

@@ -78,9 +78,11 @@ class host_block {
   }
 
   static void put(std::byte* out, const std::byte* in, std::uint64_t bytes);
-  static void put_u32(std::uint32_t* out, std::uint32_t value) { *out = value; }
-  void put_rows(const protocol::payload_list& payloads, const protocol::token_rows& rows) {
-    protocol::put_one_by_one(*this, payloads, rows);
+  static void put_u32(std::uint32_t* out, std::uint32_t value) { store_u32(out, value); }
+  template <class TargetAt>
+  void put_rows(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets,
+                TargetAt target_at) {
+    protocol::put_one_by_one(*this, payloads, token, targets, target_at);
   }
   /// Release, although the protocol asks for less: it is what hands this thread's earlier reads over to the reader.
   static void post(std::uint64_t* word, std::uint64_t value);
@@ -117,20 +119,13 @@ class host_block {
     }
   }
 
-  template <class Ready>
-  static bool poll_all(std::uint64_t count, Ready ready) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      if (!ready(i)) return false;
-    }
-    return true;
-  }
-
   template <class Body>
   void for_each_row(std::uint64_t count, Body body) {
     for (std::uint64_t i = 0; i < count; ++i) body(i);
   }
 
-  static bool leads_row() { return true; }
+  static std::uint32_t row_thread() { return 0; }
+  static std::uint32_t row_threads() { return 1; }
 
   template <class RowAt>
   static void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) {

@@ -28,6 +28,7 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, std::uint64_t
   plan.dispatch.chunk_tokens = chunk_tokens;
   plan.combine = plan.dispatch;
   plan.reduce_tokens = std::max<std::uint64_t>(1, chunk_tokens / 2);
+  plan.senders = std::max(1, plan.combine.num_blocks / 2);
   return plan;
 }
 

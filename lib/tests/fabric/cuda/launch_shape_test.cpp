@@ -8,11 +8,13 @@
 namespace switchyard::cuda {
 namespace {
 
+constexpr device_share whole_device{.multiprocessors = 131, .room = {.wide = 2, .narrow = 3}};
+
 TEST(cuda_launch_shape, chunks_share_no_bitmap_word_and_every_layout_has_flags_for_them) {
   for (std::uint64_t tokens = 1; tokens < 70000; tokens = tokens * 5 / 4 + 1) {
     for (const std::uint64_t ep_size : {1U, 2U, 8U, 72U, 256U}) {
       const layout::extents smallest{.ep_size = ep_size, .max_tokens = tokens};
-      const auto plan = plan_launches(tokens, smallest, {131, true}, 0);
+      const auto plan = plan_launches(tokens, smallest, whole_device, 0);
       for (const auto chunk : {plan.dispatch.chunk_tokens, plan.combine.chunk_tokens}) {
         EXPECT_TRUE(std::has_single_bit(chunk)) << tokens;
         EXPECT_LE((tokens + chunk - 1) / chunk, smallest.max_chunks()) << tokens;
@@ -20,49 +22,59 @@ TEST(cuda_launch_shape, chunks_share_no_bitmap_word_and_every_layout_has_flags_f
       EXPECT_GE(plan.reduce_tokens, 1U) << tokens;
     }
   }
-  EXPECT_EQ(dispatch_chunk_tokens(1), 1U);
-  EXPECT_EQ(dispatch_chunk_tokens(1024), 1U);
-  EXPECT_EQ(dispatch_chunk_tokens(8192), 8U);
+  const layout::extents largest{.ep_size = 2, .max_tokens = 8192};
+  EXPECT_EQ(dispatch_chunk_tokens(1, largest), 1U);
+  EXPECT_EQ(dispatch_chunk_tokens(128, largest), 1U);
+  EXPECT_EQ(dispatch_chunk_tokens(512, largest), 4U);
+  EXPECT_EQ(dispatch_chunk_tokens(8192, largest), 4U);
 }
 
 TEST(cuda_launch_shape, a_launch_has_no_more_blocks_than_roles_places_or_the_callers_bound) {
   const layout::extents pair{.ep_size = 2, .top_k = 8, .max_tokens = 8192};
-  EXPECT_EQ(plan_launches(1, pair, {131, true}, 0).dispatch.num_blocks, 1 + 2);
-  EXPECT_EQ(plan_launches(1, pair, {131, true}, 0).combine.num_blocks, 2 + 1 + 2 + 1);
-  EXPECT_EQ(plan_launches(1, pair, {131, true}, 0).combine.block_threads, 512);
-  EXPECT_EQ(plan_launches(8192, pair, {131, true}, 0).combine.num_blocks, 131);
-  EXPECT_EQ(plan_launches(8192, pair, {131, true}, 0).combine.block_threads, 256);
-  EXPECT_EQ(plan_launches(8192, pair, {16, true}, 0).dispatch.num_blocks, 16);
-  EXPECT_EQ(plan_launches(8192, pair, {131, true}, 4).combine.num_blocks, 4);
+  EXPECT_EQ(plan_launches(1, pair, whole_device, 0).dispatch.num_blocks, 1 + 2);
+  EXPECT_EQ(plan_launches(1, pair, whole_device, 0).combine.num_blocks, 2 + 1 + 2 + 1);
+  EXPECT_EQ(plan_launches(1, pair, whole_device, 0).combine.block_threads, static_cast<int>(wide_block));
+  const auto large = plan_launches(8192, pair, whole_device, 0);
+  EXPECT_EQ(large.combine.num_blocks, 131 * 3);
+  EXPECT_EQ(large.combine.block_threads, static_cast<int>(narrow_block));
+  EXPECT_GE(large.senders, 1);
+  EXPECT_LT(large.senders, large.combine.num_blocks) << "nobody would sum while rows are sent";
+  EXPECT_EQ(plan_launches(8192, pair, {.multiprocessors = 16, .room = {2, 1}}, 0).dispatch.num_blocks, 16);
+  const auto bounded = plan_launches(8192, pair, whole_device, 1);
+  EXPECT_EQ(bounded.combine.num_blocks, 1);
+  EXPECT_EQ(bounded.senders, 1);
 }
 
 TEST(cuda_launch_shape, all_ranks_of_a_device_and_an_abort_find_room_together) {
   const layout::extents dims{.ep_size = 8, .top_k = 8, .max_tokens = 8192};
-  for (int ranks = 1; ranks <= 131 * 4; ++ranks) {
-    const auto each = resident_blocks(132, 4, ranks);
-    EXPECT_GE(each, 1);
-    EXPECT_LE(each * ranks, 131 * 4);
-    int before = 0;
+  for (int ranks = 1; ranks <= 131 * 3; ++ranks) {
+    auto share = whole_device;
+    share.ranks = ranks;
+    EXPECT_GE(share.narrow_places(), 1);
+    EXPECT_LE(share.narrow_places() * ranks, 131 * 3);
+    phase_plan before{.num_blocks = 0};
     for (const std::uint64_t tokens : {1U, 8U, 64U, 128U, 8192U}) {
-      const auto plan = plan_launches(tokens, dims, {each, ranks == 1}, 0);
+      const auto plan = plan_launches(tokens, dims, share, 0);
       for (const auto& phase : {plan.dispatch, plan.combine}) {
-        EXPECT_LE(places_of(phase), each);
-        if (may_overlap(phase, before, {each, ranks == 1})) {
-          EXPECT_LE(places_of(phase) + before, each);
+        EXPECT_LE(phase.num_blocks, share.places_for(phase));
+        if (may_overlap(phase, before, share)) {
+          EXPECT_EQ(ranks, 1);
+          EXPECT_LE(2 * phase.num_blocks, share.places_for(phase));
         }
         if (ranks > 1) {
           EXPECT_EQ(phase.block_threads, static_cast<int>(narrow_block));
         }
-        before = places_of(phase);
+        before = phase;
       }
     }
   }
-  EXPECT_EQ(resident_blocks(132, 1, 132), 0);
+  device_share crowded{.multiprocessors = 131, .room = {1, 1}, .ranks = 132};
+  EXPECT_EQ(crowded.narrow_places(), 0);
 }
 
 TEST(cuda_launch_shape, a_racks_largest_step_has_its_tables_in_a_block) {
-  EXPECT_LE(scratch_bytes(8192, {.ep_size = 72, .top_k = 8}), 48U << 10);
-  EXPECT_EQ(scratch_bytes(1, {.ep_size = 2, .top_k = 8}), (3U + 2 + 2 + 2) * 4);
+  EXPECT_LE(dispatch_scratch_bytes(8192, {.ep_size = 72, .top_k = 8, .max_tokens = 8192}), 48U << 10);
+  EXPECT_EQ(dispatch_scratch_bytes(1, {.ep_size = 2, .top_k = 8, .max_tokens = 8192}), (5U + 2 + 2 + 2) * 4);
 }
 
 }  // namespace
