@@ -167,8 +167,9 @@ SWITCHYARD_DEVICE bool run_role(Block& block, const combine_params& p, const pha
 }
 
 /// The first `senders` blocks to come take the roles, one after the other, until there are none left, and sum then. The
-/// others sum, and wait for rows, at once: all that a rank sends is sent by blocks that wait for nobody, and that have
-/// come before any that does. Returns whether all went well.
+/// others sum, and wait for rows, at once. So a block waits only when a block that does not has come before it and goes
+/// on until all is sent; a role is drawn by who runs it next, so that no block need come for it. Returns whether all
+/// went well.
 template <block Block, class Prepare>
 SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const phase_frame& frame,
                                     header_tally& tally, layout::route* routes, Prepare prepare) {
@@ -176,25 +177,25 @@ SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const
   const combine_order order(p.chunks(), ws.ep_size, ws.rank);
   const auto num_tokens = static_cast<std::uint32_t>(p.num_tokens);
   const auto sums = num_tokens == 0 ? 0U : ((num_tokens - 1) >> p.reduce_shift) + 1;
-  auto role = static_cast<std::uint32_t>(frame.first_role);
+  const auto ticket = static_cast<std::uint32_t>(frame.first_role);
   // With a block for everything, each has its own, and nobody need draw again.
   const bool one_each = ws.num_blocks >= order.size() + sums;
   const auto draw = [&](std::uint32_t* word) { return block.thread_index() == 0 ? block.draw_ticket(word) : 0U; };
-  if (one_each || role < p.senders) {
+  if (one_each || ticket < p.senders) {
     SWITCHYARD_ROLLED
     for (;;) {
+      const auto role = one_each ? ticket : block.broadcast(draw(&ws.round().next_role));
       if (role >= order.end_of_sends()) block.allow_next_launch();  // all that is to be sent has begun to be
       if (role >= order.size()) break;
       if (!run_role(block, p, frame, order.at(role), tally)) return false;
       if (one_each) return true;
       block.sync();  // the next role uses the scratch again
       prepare();
-      role = p.senders + block.broadcast(draw(&ws.round().next_role));
     }
   } else {
     block.allow_next_launch();  // counts when all blocks have, and those that send do so after their last role has begun
   }
-  auto sum = one_each ? role - order.size() : block.broadcast(draw(&ws.round().next_sum));
+  auto sum = one_each ? ticket - order.size() : block.broadcast(draw(&ws.round().next_sum));
   SWITCHYARD_ROLLED
   while (sum < sums) {
     const auto next = one_each ? sums : draw(&ws.round().next_sum);  // under way while this one is summed
