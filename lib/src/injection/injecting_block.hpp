@@ -39,20 +39,18 @@ class injecting_block {
     return inner_.broadcast(value);
   }
   std::uint32_t team_sum(std::uint32_t value) { return inner_.team_sum(value); }
-  std::uint32_t row_thread() { return inner_.row_thread(); }
-  std::uint32_t row_threads() { return inner_.row_threads(); }
   std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) { return inner_.arrive(word, amount); }
   void allow_next_launch() { inner_.allow_next_launch(); }
-  std::int32_t early_id(const protocol::token_ids& routing, std::uint64_t tokens) {
+  std::int32_t early_id(const protocol::token_ids& routing, std::uint32_t tokens) {
     return inner_.early_id(routing, tokens);
   }
   template <class Visit>
-  void visit_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing, std::int32_t early,
+  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
                     Visit visit) {
     inner_.visit_owners(first, last, routing, early, visit);
   }
   template <class Count>
-  void count_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing, std::int32_t early,
+  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
                     std::uint32_t ranks, Count count) {
     inner_.count_owners(first, last, routing, early, ranks, count);
   }

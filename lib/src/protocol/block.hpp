@@ -36,7 +36,7 @@ struct wait_bounds {
 /// In wait_all, `ready(i)` is called by one thread for each i until it holds, and then no more, in ascending order per
 /// thread; what it leaves in the scratch is there for the whole team when wait_all returns. `probe()` is called now and
 /// then by one thread. Inside for_each_row, `put`, `put_u32`, `put_rows` and `sum_rows` belong to the part of the
-/// team that has the row: thread row_thread() of row_threads(). Memory orders, in the words of C++:
+/// team that has the row. Memory orders, in the words of C++:
 ///
 /// | operation          | order                                                                                    |
 /// | ------------------ | ---------------------------------------------------------------------------------------- |
@@ -61,7 +61,7 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
                          const fault_record& record, wait_bounds bounds, std::uint64_t* (*word_at)(std::uint64_t),
                          bool (*ready)(std::uint64_t), bool (*probe)(), const payload_list& payloads,
                          row_target (*target_at)(std::uint32_t), const token_ids& routing,
-                         void (*visit)(std::uint64_t, std::uint32_t, std::int32_t),
+                         void (*visit)(std::uint32_t, std::uint32_t, std::int32_t),
                          void (*count)(std::int32_t, std::uint32_t), void (*both)(), void (*body)(std::uint64_t)) {
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
@@ -90,12 +90,12 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   b.allow_next_launch();  // what the stream runs next may be made ready; it touches nothing before this launch has
                           // ended
 
-  // Calls visit(token, slot, rank) once for each distinct owner of each token in [u64, u64), slots in the order of the
+  // Calls visit(token, slot, rank) once for each distinct owner of each token in [u32, u32), slots in the order of the
   // ids; by whichever threads, and in any order of tokens. `early` is this thread's early_id.
-  b.visit_owners(u64, u64, routing, std::int32_t{}, visit);
-  // Calls count(rank, n) so that all n for a rank add up to the tokens of [u64, u64) that it owns an expert of.
-  b.count_owners(u64, u64, routing, std::int32_t{}, u32, count);
-  { b.early_id(routing, u64) } -> std::same_as<std::int32_t>;  // [thread] what it will look at first, from token 0 on
+  b.visit_owners(u32, u32, routing, std::int32_t{}, visit);
+  // Calls count(rank, n) so that all n for a rank add up to the tokens of [u32, u32) that it owns an expert of.
+  b.count_owners(u32, u32, routing, std::int32_t{}, u32, count);
+  { b.early_id(routing, u32) } -> std::same_as<std::int32_t>;  // [thread] what it will look at first, from token 0 on
   // Runs both, each by a part of the team or one after the other; inside, thread_index() and num_threads() are those of
   // the part, and nothing synchronises.
   b.side_by_side(both, both);
@@ -111,8 +111,6 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.wait_all(u64, ready, bounds, probe) } -> std::same_as<wait_status>;
   // Calls body(i) for i in [0, u64), each index by one team or part of it; put inside belongs to that part.
   b.for_each_row(u64, body);
-  { b.row_thread() } -> std::convertible_to<std::uint32_t>;
-  { b.row_threads() } -> std::convertible_to<std::uint32_t>;
   // out = sum of the `u32` rows row_at(0), row_at(1) ... of this rank's memory in order, as DESIGN's combine contract.
   b.sum_rows(bytes, u32, row_at, u64, dtype{});
 };

@@ -36,7 +36,7 @@ class combine_order {
     if (ticket >= end_of_sends()) return {combine_work::check, static_cast<std::int32_t>(ticket - end_of_sends()), 0};
     const auto send = ticket - ranks_;
     const auto peers = ranks_ - 1;
-    const auto chunk = send / peers;
+    const auto chunk = peers == 1 ? send : send / peers;  // a GPU builds a division from many instructions
     // From the next rank on: not all ranks send to the same one first.
     auto rank = self_ + 1 + (send - chunk * peers);
     if (rank >= ranks_) rank -= ranks_;

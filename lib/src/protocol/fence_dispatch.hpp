@@ -56,18 +56,23 @@ struct dispatch_scratch {
 
 /// A send role's part of the tokens.
 struct chunk_frame {
-  std::uint64_t first = 0;  ///< tokens [first, last) are sent by this role; last <= T
-  std::uint64_t last = 0;
-  std::uint64_t span_first = 0;  ///< the same, widened to whole bitmap words
-  std::uint64_t span_last = 0;
+  std::uint32_t first = 0;  ///< tokens [first, last) are sent by this role; last <= T
+  std::uint32_t last = 0;
+  std::uint32_t span_first = 0;  ///< the same, widened to whole bitmap words
+  std::uint32_t span_last = 0;
+  std::uint32_t end = 0;  ///< of the tokens that there are: <= n
 };
 
-constexpr chunk_frame chunk_of(const dispatch_params& p, std::uint64_t chunk) {
+constexpr chunk_frame chunk_of(const dispatch_params& p, std::uint32_t chunk) {
+  const auto tokens_per_rank = static_cast<std::uint32_t>(p.tokens_per_rank);
+  const auto num_tokens = static_cast<std::uint32_t>(p.num_tokens);
+  const auto chunk_tokens = std::uint32_t{1} << p.chunk_shift;
   chunk_frame c;
   c.first = chunk << p.chunk_shift;
-  c.last = c.first + p.chunk_tokens() < p.tokens_per_rank ? c.first + p.chunk_tokens() : p.tokens_per_rank;
-  c.span_first = c.first / 32 * 32;
-  c.span_last = (c.last + 31) / 32 * 32;
+  c.last = tokens_per_rank - c.first > chunk_tokens ? c.first + chunk_tokens : tokens_per_rank;
+  c.span_first = c.first & ~31U;
+  c.span_last = (c.last + 31) & ~31U;
+  c.end = c.last < num_tokens ? c.last : num_tokens;
   return c;
 }
 
@@ -75,30 +80,30 @@ constexpr chunk_frame chunk_of(const dispatch_params& p, std::uint64_t chunk) {
 /// chunk have their ranks listed.
 template <block Block>
 SWITCHYARD_DEVICE void route_tokens(Block& block, const dispatch_params& p, const dispatch_scratch& s,
-                                    const chunk_frame& c, std::uint64_t tallied, std::int32_t early) {
+                                    const chunk_frame& c, std::uint32_t tallied, std::int32_t early) {
   const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
-  const auto end = c.span_last < p.num_tokens ? c.span_last : p.num_tokens;
+  const auto num_tokens = static_cast<std::uint32_t>(p.num_tokens);
+  const auto end = c.span_last < num_tokens ? c.span_last : num_tokens;
   // A few tokens are counted on the way, many apart from it, by those who can do so faster.
-  const std::uint64_t few = block.num_threads() / 4;
-  if (c.span_first - tallied > few) {
+  if (c.span_first - tallied > block.num_threads() / 4) {
     block.count_owners(tallied, c.span_first < end ? c.span_first : end, p.routing, early, s.ranks,
                        [&](std::int32_t rank, std::uint32_t count) { block.scratch_add(s.base + rank, count); });
     tallied = c.span_first;
   }
-  block.visit_owners(tallied, end, p.routing, early, [&](std::uint64_t token, std::uint32_t slot, std::int32_t rank) {
+  block.visit_owners(tallied, end, p.routing, early, [&](std::uint32_t token, std::uint32_t slot, std::int32_t rank) {
     if (token < c.span_first) return block.scratch_add(s.base + rank, 1);
-    const auto bit = static_cast<std::uint32_t>(token - c.span_first);
+    const auto bit = token - c.span_first;
     block.scratch_or(s.bits + static_cast<std::uint32_t>(rank) * s.span_words + bit / 32, 1U << (bit % 32));
     if (token < c.first || token >= c.last) return;
-    s.owners[static_cast<std::uint32_t>(token - c.first) * slots + slot] = static_cast<std::uint32_t>(rank) + 1;
+    s.owners[(token - c.first) * slots + slot] = static_cast<std::uint32_t>(rank) + 1;
   });
 }
 
 /// Rows for `rank` of the span's tokens before `token`.
 SWITCHYARD_DEVICE inline std::uint32_t rows_before(const dispatch_scratch& s, const chunk_frame& c, std::uint32_t rank,
-                                                   std::uint64_t token) {
+                                                   std::uint32_t token) {
   const auto* words = s.bits + rank * s.span_words;
-  const auto tokens = static_cast<std::uint32_t>(token - c.span_first);
+  const auto tokens = token - c.span_first;
   std::uint32_t count = 0;
   SWITCHYARD_ROLLED
   for (std::uint32_t w = 0; w < tokens / 32; ++w) count += static_cast<std::uint32_t>(std::popcount(words[w]));
@@ -108,6 +113,14 @@ SWITCHYARD_DEVICE inline std::uint32_t rows_before(const dispatch_scratch& s, co
 SWITCHYARD_DEVICE inline std::uint32_t rows_of_chunk(const dispatch_scratch& s, const chunk_frame& c,
                                                      std::uint32_t rank) {
   return rows_before(s, c, rank, c.last) - rows_before(s, c, rank, c.first);
+}
+
+/// Where copy number `slot` of a token of the chunk goes.
+SWITCHYARD_DEVICE inline layout::route route_of(const dispatch_scratch& s, const chunk_frame& c, std::uint32_t token,
+                                                std::uint32_t slot, std::uint32_t slots) {
+  const auto owner = s.owners[(token - c.first) * slots + slot];
+  if (owner == 0) return {-1, 0};
+  return {static_cast<std::int32_t>(owner) - 1, s.base[owner - 1] + rows_before(s, c, owner - 1, token)};
 }
 
 /// Posts the part of the header that this chunk knows: its bitmap words, for the first chunk the fixed words, for the
@@ -148,53 +161,61 @@ SWITCHYARD_DEVICE void post_header_part(Block& block, const dispatch_params& p, 
   }
 }
 
-/// Copies every token of the chunk to each of its ranks, and says where the rank's output for it is to go. Keeps the
-/// routes for combine.
+/// Copies every token of the chunk to each of its ranks.
 template <block Block>
 SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const dispatch_scratch& s,
                                  const chunk_frame& c) {
+  if (c.first >= c.end) return;
   const auto& ws = p.ws;
   const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
-  const auto last_token = c.last < p.num_tokens ? c.last : p.num_tokens;
-  if (c.first >= last_token) return;
-  const auto first_row = static_cast<std::uint64_t>(ws.rank) * p.tokens_per_rank;
-  auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes));
-  block.for_each_row(last_token - c.first, [&](std::uint64_t i) {
-    const auto token = c.first + i;
-    const auto route_at = [&](std::uint32_t slot) {
-      const auto owner = slot < slots ? s.owners[static_cast<std::uint32_t>(i) * slots + slot] : 0U;
-      if (owner == 0) return layout::route{-1, 0};
-      return layout::route{static_cast<std::int32_t>(owner) - 1,
-                           s.base[owner - 1] + rows_before(s, c, owner - 1, token)};
-    };
+  const auto first_row = wide_product(static_cast<std::uint32_t>(ws.rank), p.tokens_per_rank);
+  block.for_each_row(c.end - c.first, [&](std::uint64_t i) {
+    const auto token = c.first + static_cast<std::uint32_t>(i);
     std::uint32_t targets = 0;
     SWITCHYARD_ROLLED
     while (targets < slots && s.owners[static_cast<std::uint32_t>(i) * slots + targets] != 0) ++targets;
     block.put_rows(p.payloads, token, targets, [&](std::uint32_t slot) {
-      const auto route = route_at(slot);
+      const auto route = route_of(s, c, token, slot, slots);
       return row_target{ws.base_of(route.rank), first_row + route.row};
     });
-    SWITCHYARD_ROLLED
-    for (auto slot = block.row_thread(); slot < slots; slot += block.row_threads()) {
-      const auto route = route_at(slot);
-      const auto at = wide_product(token, slots) + slot;
-      kept[at] = route;
-      if (route.rank >= 0) {
-        block.put_u32(ws.return_rows(route.rank, ws.rank) + route.row, static_cast<std::uint32_t>(at));
-      }
-    }
   });
+}
+
+/// Keeps the routes of the chunk for combine, and tells each rank where its output for each row is to go.
+template <block Block>
+SWITCHYARD_DEVICE void keep_routes(Block& block, const dispatch_params& p, const dispatch_scratch& s,
+                                   const chunk_frame& c) {
+  if (c.first >= c.end) return;
+  const auto& ws = p.ws;
+  const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
+  const auto first_place = wide_product(c.first, slots);
+  auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + first_place;
+  auto token = c.first;
+  auto slot = block.thread_index();
+  SWITCHYARD_ROLLED
+  for (auto i = slot; i < (c.end - c.first) * slots; i += block.num_threads(), slot += block.num_threads()) {
+    SWITCHYARD_ROLLED
+    for (; slot >= slots; slot -= slots) ++token;
+    const auto route = route_of(s, c, token, slot, slots);
+    kept[i] = route;
+    if (route.rank < 0) continue;
+    block.put_u32(ws.return_rows(route.rank, ws.rank) + route.row, static_cast<std::uint32_t>(first_place) + i);
+  }
 }
 
 template <block Block>
 SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
-                                  const dispatch_scratch& s, std::uint64_t chunk, std::uint64_t& tallied,
+                                  const dispatch_scratch& s, std::uint32_t chunk, std::uint32_t& tallied,
                                   std::int32_t early) {
   const auto c = chunk_of(p, chunk);
   route_tokens(block, p, s, c, tallied, early);
   block.sync();
   tallied = c.span_first;
-  block.side_by_side([&] { send_rows(block, p, s, c); }, [&] { post_header_part(block, p, frame, s, c); });
+  block.side_by_side([&] { send_rows(block, p, s, c); },
+                     [&] {
+                       post_header_part(block, p, frame, s, c);
+                       keep_routes(block, p, s, c);
+                     });
   // Releases the chunk's rows to receive_part of each peer that has some.
   block.publish(
       s.ranks,
@@ -241,6 +262,7 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
       block.scratch_add(count, static_cast<std::uint32_t>(std::popcount(bits & bits_within(word, 0, end))));
     };
     add(&s.tally->found, p.tokens_per_rank);
+    if (p.receive_shift == 0) return;
     add(&s.tally->before_part, start_of(first_chunk));
     add(&s.tally->to_part_end, start_of(last_chunk));
   };
@@ -276,10 +298,11 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
       bounds_for(frame, awaited::rows), [] { return false; });
   if (!settle(block, ws, frame, came, awaited::rows, source)) return false;
   const auto first_row = s.tally->before_part;
+  const auto part_end = p.receive_shift == 0 ? rows : s.tally->to_part_end;
   const auto at = (source_row + first_row) * ids_per_row;
   const auto* inbox = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids_inbox));
   block.copy_local(reinterpret_cast<std::byte*>(ids + at), reinterpret_cast<const std::byte*>(inbox + at),
-                   (s.tally->to_part_end - first_row) * ids_per_row * sizeof(std::int32_t));
+                   (part_end - first_row) * ids_per_row * sizeof(std::int32_t));
   return true;
 }
 
@@ -299,18 +322,18 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
   const auto s = dispatch_scratch::of(block, p);
   std::int32_t early = 0;
   const auto frame = enter(block, p.ws, phase::dispatch, p.words, p.words_digest, [&] {
-    early = block.early_id(p.routing, p.num_tokens);
+    early = block.early_id(p.routing, static_cast<std::uint32_t>(p.num_tokens));
     s.prepare(block, true);
   });
   bool succeeded = frame.open;
   if (frame.open) {
     const std::uint64_t chunks = p.chunks();
     const auto part_mask = (std::uint64_t{1} << p.receive_shift) - 1;
-    std::uint64_t tallied = 0;
+    std::uint32_t tallied = 0;
     succeeded = run_roles(
         block, p.ws, frame, chunks + (std::uint64_t{s.ranks} << p.receive_shift), chunks, [&] { s.prepare(block, false); },
         [&](std::uint64_t role) {
-          if (role < chunks) return send_chunk(block, p, frame, s, role, tallied, early);
+          if (role < chunks) return send_chunk(block, p, frame, s, static_cast<std::uint32_t>(role), tallied, early);
           const auto receive = role - chunks;
           return receive_part(block, p, frame, s, static_cast<std::int32_t>(receive >> p.receive_shift),
                               receive & part_mask);

@@ -68,19 +68,19 @@ class team_block {
   }
   static void allow_next_launch() {}
 
-  static std::int32_t early_id(const protocol::token_ids&, std::uint64_t) { return 0; }
+  static std::int32_t early_id(const protocol::token_ids&, std::uint32_t) { return 0; }
   template <class Visit>
-  void visit_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing, std::int32_t early,
+  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
                     Visit visit) const {
     for (auto token = first + thread_; token < last; token += team_threads) {
       host::host_block::visit_owners(token, token + 1, routing, early, visit);
     }
   }
   template <class Count>
-  void count_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing, std::int32_t early,
+  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
                     std::uint32_t, Count count) const {
     visit_owners(first, last, routing, early,
-                 [&](std::uint64_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+                 [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
   }
   /// The last thread does the other.
   template <class One, class Other>
@@ -177,8 +177,6 @@ class team_block {
     for (std::uint64_t row = thread_ / threads; row < count && thread_ < parts * threads; row += parts) body(row);
     part_ = {thread_, threads_};
   }
-  [[nodiscard]] std::uint32_t row_thread() const { return part_.index; }
-  [[nodiscard]] std::uint32_t row_threads() const { return part_.count; }
 
   template <class RowAt>
   void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) const {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fabric/cuda/launch_shape.hpp"
+#include "fabric/cuda/block_shape.hpp"
 
 namespace switchyard::cuda {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "fabric/cuda/bulk_copier.cuh"
-#include "fabric/cuda/launch_shape.hpp"
+#include "fabric/cuda/block_shape.hpp"
 #include "fabric/cuda/ordered_access.cuh"
 #include "fabric/cuda/row_copies.cuh"
 #include "protocol/block.hpp"
@@ -117,14 +117,14 @@ class cuda_block {
   __device__ static void allow_next_launch() { allow_dependent_launch(); }
 
   /// A few lanes a token, one id each: the ids of a token are looked at together.
-  __device__ static std::int32_t early_id(const protocol::token_ids& routing, std::uint64_t tokens) {
+  __device__ static std::int32_t early_id(const protocol::token_ids& routing, std::uint32_t tokens) {
     const auto shift = lanes_shift(routing.top_k);
     const auto token = threadIdx.x >> shift;
     const auto k = threadIdx.x - (token << shift);
     return token < tokens && k < routing.top_k ? routing.ids[token * routing.top_k + k] : -1;
   }
   template <class Visit>
-  __device__ static void visit_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing,
+  __device__ static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
                                       std::int32_t early, Visit visit) {
     const auto shift = lanes_shift(routing.top_k);
     const auto lane = threadIdx.x % 32;
@@ -147,13 +147,13 @@ class cuda_block {
     }
   }
   template <class Count>
-  __device__ static void count_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing,
+  __device__ static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
                                       std::int32_t early, std::uint32_t ranks, Count count) {
     // A wide block has few tokens, and code that it hardly uses would have to be fetched all the same.
     constexpr std::uint32_t ranks_of_a_mask = copies_in_bulk ? 64 : 0;
     if (ranks > ranks_of_a_mask) {
       return visit_owners(first, last, routing, early,
-                          [&](std::uint64_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+                          [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
     }
     // A thread a token: more tokens at a time than visit_owners, whose slots nobody asks for here. Several tokens of a
     // thread are under way together.
@@ -211,7 +211,7 @@ class cuda_block {
     if constexpr (copies_in_bulk) {
       put_rows_in_bulk(payloads, token, targets, target_at);
     } else {
-      copy_token(payloads, token, targets, target_at, 0, part_);
+      copy_token(payloads, token, targets, target_at, false, part_);
     }
   }
   /// Relaxed: the word is valid by its own tag. What it hands over are reads, of launches that have ended before.
@@ -295,8 +295,6 @@ class cuda_block {
     for (std::uint64_t row = mine.row; row < count; row += mine.step) body(row);
     part_ = team_part_;
   }
-  __device__ std::uint32_t row_thread() const { return part_.index; }
-  __device__ std::uint32_t row_threads() const { return part_.count; }
 
   template <class RowAt>
   __device__ void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) {
@@ -330,7 +328,7 @@ class cuda_block {
     const bool leads = in_bulk && part_.index == 0;
     if (targets == 0) return;
     if (leads) copier_.begin(in, payload.row_bytes);
-    copy_token(payloads, token, targets, target_at, in_bulk ? payload.end_access : 0, part_);
+    copy_token(payloads, token, targets, target_at, in_bulk, part_);
     if (!leads) return;
     copier_.finish(in, payload.row_bytes, targets,
                    [&](std::uint32_t t) { return target_at(t).in_region_of(payload); });
@@ -360,7 +358,7 @@ class cuda_block {
 
   /// Adds the owners, of ranks below 64, of the tokens first, first + block_threads .. below `last` to their sets.
   template <std::uint32_t batch>
-  __device__ static void add_owners(const protocol::token_ids& routing, std::uint64_t first, std::uint64_t last,
+  __device__ static void add_owners(const protocol::token_ids& routing, std::uint32_t first, std::uint32_t last,
                                     std::uint64_t (&owners)[batch]) {
     const auto add = [&](std::uint64_t& to, std::int32_t id) {
       const auto owner = routing.experts.owner_of(id);

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "fabric/cuda/launch_shape.hpp"
+#include "fabric/cuda/block_shape.hpp"
 #include "protocol/params.hpp"
 
 namespace switchyard::cuda {

@@ -6,33 +6,10 @@
 #include <bit>
 #include <cstdint>
 
+#include "fabric/cuda/block_shape.hpp"
 #include "fabric/fabric.hpp"
 
 namespace switchyard::cuda {
-
-/// Threads of a block. Wide, for few tokens: a row of 7168 bf16 is less than two 16-byte accesses a thread. Narrow, for
-/// many: a warp a row, copied by the engine for bulk copies.
-inline constexpr std::uint32_t wide_block = 512;
-inline constexpr std::uint32_t narrow_block = 128;
-/// Registers of a thread are held to what lets these many blocks be on a multiprocessor.
-constexpr std::uint32_t least_blocks_per_multiprocessor(std::uint32_t block_threads) {
-  return block_threads == wide_block ? 2 : 3;
-}
-
-/// Shared memory through which a warp of a narrow block copies: pieces of a row, in a ring.
-inline constexpr std::uint32_t bulk_stage_bytes = 4096;
-inline constexpr std::uint32_t bulk_stage_count = 4;
-inline constexpr std::uint32_t bulk_bytes_of_warp = bulk_stage_bytes * bulk_stage_count;
-inline constexpr std::uint32_t least_bulk_bytes = 1024;  ///< shorter rows are copied by loads and stores
-constexpr std::uint32_t stage_bytes_of_block(std::uint32_t block_threads) {
-  return block_threads == narrow_block ? block_threads / 32 * bulk_bytes_of_warp : 0;
-}
-
-/// Blocks that a multiprocessor has room for.
-struct kernel_room {
-  int wide = 0;
-  int narrow = 0;
-};
 
 /// What one rank has of its device: `multiprocessors` of them are left by one that is kept free, for abort().
 struct device_share {
@@ -83,12 +60,16 @@ constexpr std::uint64_t combine_chunk_tokens(std::uint64_t tokens_per_rank, cons
   const auto peers = dims.ep_size > 1 ? dims.ep_size - 1 : 1;
   const auto most_chunks = std::min(dims.max_chunks(), std::max<std::uint64_t>(sends_wanted / peers, 16));
   const auto least = std::bit_ceil((tokens_per_rank + most_chunks - 1) / most_chunks);
-  return std::max<std::uint64_t>(least, tokens_per_rank <= 128 ? 1 : 4);
+  constexpr std::uint64_t at_128 = 1;
+  return std::max<std::uint64_t>(least, tokens_per_rank <= 64 ? 1 : tokens_per_rank <= 128 ? at_128 : 4);
 }
 
 /// Tokens that a block sums at a time.
 constexpr std::uint64_t sum_tokens_for(std::uint64_t tokens_per_rank) {
-  return tokens_per_rank > 128 && tokens_per_rank <= most_tokens_for_wide_combine ? 2 : 1;
+  constexpr std::uint64_t at_64 = 2;
+  constexpr std::uint64_t at_128 = 2;
+  if (tokens_per_rank <= 32 || tokens_per_rank > most_tokens_for_wide_combine) return 1;
+  return tokens_per_rank <= 64 ? at_64 : tokens_per_rank <= 128 ? at_128 : 2;
 }
 
 /// Blocks that go on sending, of so many: narrow ones get a link busy, wide ones need more of them.
@@ -107,9 +88,12 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
     // At most one wide block a multiprocessor, and beside it room for the next launch. With a role for each, no block
     // need draw again.
     const bool fits = share.wide_places() >= 2 * share.multiprocessors;
-    const bool wide = fits && (may_be_wide || wanted <= share.multiprocessors);
+    constexpr int each = 2;
+    const bool one_each = wanted <= each * share.multiprocessors;
+    const bool wide = fits && (may_be_wide || one_each);
     plan.block_threads = static_cast<int>(wide ? wide_block : narrow_block);
-    plan.num_blocks = std::min(wide ? share.multiprocessors : share.narrow_places(), wanted);
+    const auto places = wide ? (one_each && !may_be_wide ? each : 1) * share.multiprocessors : share.narrow_places();
+    plan.num_blocks = std::min(places, wanted);
     if (max_blocks > 0) plan.num_blocks = std::min(plan.num_blocks, max_blocks);
     return plan;
   };

@@ -59,14 +59,6 @@ __device__ __forceinline__ void copy_bytes(std::byte* out, const std::byte* in, 
   copy_narrow(out, in, bytes, width, part);
 }
 
-/// One access to a token's rows: read once, stored at one rank or two.
-struct row_access {
-  const std::byte* in;
-  std::byte* out;
-  std::byte* other_out;
-  std::uint32_t bytes;
-};
-
 /// A token on its way to one rank, or to two.
 struct token_copy {
   std::uint64_t token;
@@ -74,25 +66,51 @@ struct token_copy {
   protocol::row_target other;  ///< base null: there is no other
 };
 
-__device__ __forceinline__ row_access access_of(const protocol::payload_source& payload, const token_copy& copy,
+/// The widest rows that real models have go by here: two words of a thread under way together, each stored at one rank
+/// or at two.
+__device__ __forceinline__ void copy_long_payload(const protocol::payload_source& payload, const token_copy& copy,
+                                                  team_part part) {
+  const auto* from =
+      reinterpret_cast<const uint4*>(payload.data + protocol::wide_product(copy.token, payload.row_bytes));
+  auto* to = reinterpret_cast<uint4*>(copy.one.in_region_of(payload));
+  auto* also_to = reinterpret_cast<uint4*>(copy.other.base == nullptr ? nullptr : copy.other.in_region_of(payload));
+  const auto words = payload.row_bytes / static_cast<std::uint32_t>(sizeof(uint4));
+#pragma unroll 1
+  for (auto first = part.index; first < words; first += 2 * part.count) {
+    const auto second = first + part.count < words ? first + part.count : first;
+    const auto held = __ldcg(from + first);
+    const auto also_held = __ldcg(from + second);
+    to[first] = held;
+    to[second] = also_held;
+    if (also_to == nullptr) continue;
+    also_to[first] = held;
+    also_to[second] = also_held;
+  }
+}
+
+/// One access to a token's rows.
+struct row_access {
+  const std::byte* in;
+  std::byte* out;
+  std::byte* other_out;
+  std::uint32_t bytes;
+};
+
+/// `access` counts through all payloads.
+__device__ __forceinline__ row_access access_at(const protocol::payload_list& payloads, const token_copy& copy,
                                                 std::uint32_t access) {
-  const auto within = access * payload.access_bytes;
+  std::uint32_t index = 0;
+  std::uint32_t begin = 0;
+#pragma unroll 1
+  while (access >= payloads.items[index].end_access) begin = payloads.items[index++].end_access;
+  const auto& payload = payloads.items[index];
+  const auto within = (access - begin) * payload.access_bytes;
   row_access found;
   found.in = payload.data + protocol::wide_product(copy.token, payload.row_bytes) + within;
   found.out = copy.one.in_region_of(payload) + within;
   found.other_out = copy.other.base == nullptr ? nullptr : copy.other.in_region_of(payload) + within;
   found.bytes = payload.access_bytes;
   return found;
-}
-
-/// The first payload is the long one: it is found without a search.
-__device__ __forceinline__ row_access access_at(const protocol::payload_list& payloads, const token_copy& copy,
-                                                std::uint32_t access) {
-  if (access < payloads.items[0].end_access) return access_of(payloads.items[0], copy, access);
-  std::uint32_t index = 1;
-#pragma unroll 1
-  while (access >= payloads.items[index].end_access) ++index;
-  return access_of(payloads.items[index], copy, access - payloads.items[index - 1].end_access);
 }
 
 /// Out of line, and by values: what is given away by reference has to lie in memory.
@@ -102,34 +120,40 @@ __device__ __noinline__ void copy_narrow_access(std::byte* out, std::byte* other
   if (other_out != nullptr) copy_narrow(other_out, in, bytes, bytes, {0, 1});
 }
 
-/// The payloads of a token from access `from` on in one sweep, two accesses of a thread under way together: short rows
-/// wait with the long one. Two targets at a time: what is loaded once is stored twice.
+/// The payloads of a token, but for the first where it is `without_first`. Short ones by the last threads, which have
+/// least of the long one; they load before they turn to that. Two targets at a time: what is loaded once is stored twice.
 template <class TargetAt>
 __device__ __forceinline__ void copy_token(const protocol::payload_list& payloads, std::uint64_t token,
-                                           std::uint32_t targets, const TargetAt& target_at, std::uint32_t from,
+                                           std::uint32_t targets, const TargetAt& target_at, bool without_first,
                                            team_part part) {
   if (payloads.count == 0) return;
+  const bool first_is_long = payloads.items[0].access_bytes == sizeof(uint4);
   const auto accesses = payloads.items[payloads.count - 1].end_access;
+  const auto first_short =
+      (first_is_long ? payloads.items[0].end_access : 0) + part.count - 1 - part.index;
 #pragma unroll 1
   for (std::uint32_t t = 0; t < targets; t += 2) {
     token_copy copy{token, target_at(t), {}};
     if (t + 1 < targets) copy.other = target_at(t + 1);
+    row_access one{};
+    uint4 held;
+    if (first_short < accesses) {
+      one = access_at(payloads, copy, first_short);
+      if (one.bytes == sizeof(uint4)) held = __ldcg(reinterpret_cast<const uint4*>(one.in));
+    }
+    if (first_is_long && !without_first) copy_long_payload(payloads.items[0], copy, part);
 #pragma unroll 1
-    for (auto first = from + part.index; first < accesses; first += 2 * part.count) {
-      const auto one = access_at(payloads, copy, first);
-      const auto two = access_at(payloads, copy, first + part.count < accesses ? first + part.count : first);
-      if (one.bytes != sizeof(uint4) || two.bytes != sizeof(uint4)) {
+    for (auto access = first_short; access < accesses;) {
+      if (one.bytes == sizeof(uint4)) {
+        *reinterpret_cast<uint4*>(one.out) = held;
+        if (one.other_out != nullptr) *reinterpret_cast<uint4*>(one.other_out) = held;
+      } else {
         copy_narrow_access(one.out, one.other_out, one.in, one.bytes);
-        copy_narrow_access(two.out, two.other_out, two.in, two.bytes);
-        continue;
       }
-      const auto held = __ldcg(reinterpret_cast<const uint4*>(one.in));
-      const auto also_held = __ldcg(reinterpret_cast<const uint4*>(two.in));
-      *reinterpret_cast<uint4*>(one.out) = held;
-      *reinterpret_cast<uint4*>(two.out) = also_held;
-      if (copy.other.base == nullptr) continue;
-      *reinterpret_cast<uint4*>(one.other_out) = held;
-      *reinterpret_cast<uint4*>(two.other_out) = also_held;
+      access += part.count;
+      if (access >= accesses) break;
+      one = access_at(payloads, copy, access);
+      if (one.bytes == sizeof(uint4)) held = __ldcg(reinterpret_cast<const uint4*>(one.in));
     }
   }
 }

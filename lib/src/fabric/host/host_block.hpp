@@ -55,20 +55,20 @@ class host_block {
 
   static void allow_next_launch() {}
 
-  static std::int32_t early_id(const protocol::token_ids&, std::uint64_t) { return 0; }
+  static std::int32_t early_id(const protocol::token_ids&, std::uint32_t) { return 0; }
   template <class Visit>
-  static void visit_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing, std::int32_t,
+  static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t,
                            Visit visit) {
     for (auto token = first; token < last; ++token) {
-      routing.experts.for_each_owner(routing.ids + token * routing.top_k, routing.top_k,
+      routing.experts.for_each_owner(routing.ids + std::uint64_t{token} * routing.top_k, routing.top_k,
                                      [&](std::uint32_t slot, std::int32_t rank) { visit(token, slot, rank); });
     }
   }
   template <class Count>
-  static void count_owners(std::uint64_t first, std::uint64_t last, const protocol::token_ids& routing,
+  static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
                            std::int32_t early, std::uint32_t, Count count) {
     visit_owners(first, last, routing, early,
-                 [&](std::uint64_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+                 [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
   }
   /// The short one first: peers wait for headers before they look for rows.
   template <class One, class Other>
@@ -124,8 +124,6 @@ class host_block {
     for (std::uint64_t i = 0; i < count; ++i) body(i);
   }
 
-  static std::uint32_t row_thread() { return 0; }
-  static std::uint32_t row_threads() { return 1; }
 
   template <class RowAt>
   static void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) {
