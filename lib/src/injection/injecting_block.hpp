@@ -68,10 +68,10 @@ class injecting_block {
   }
 
   std::uint32_t draw_ticket(std::uint32_t* word) {
-    if (held_ticket_) return *std::exchange(held_ticket_, std::nullopt);
+    if (held_ticket_ && held_ticket_->word == word) return std::exchange(held_ticket_, std::nullopt)->ticket;
     const auto ticket = inner_.draw_ticket(word);
-    if (!hits(operation::draw_ticket, word) || !is(effect::reorder)) return ticket;
-    held_ticket_ = ticket;
+    if (held_ticket_ || !hits(operation::draw_ticket, word) || !is(effect::reorder)) return ticket;
+    held_ticket_ = {word, ticket};
     return inner_.draw_ticket(word);
   }
 
@@ -193,6 +193,10 @@ class injecting_block {
   }
 
  private:
+  struct held_ticket {
+    std::uint32_t* word;
+    std::uint32_t ticket;
+  };
   struct held_put {
     std::byte* out;
     const std::byte* in;
@@ -268,7 +272,7 @@ class injecting_block {
   Block& inner_;
   injector& plan_;
   const protocol::workspace_handle& ws_;
-  std::optional<std::uint32_t> held_ticket_;
+  std::optional<held_ticket> held_ticket_;
   std::vector<held_put> deferred_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of combine's roles but for the sums, which have tickets of their own.
+// The order of the roles of a combine that send. What waits has tickets of its own.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,8 @@
 namespace switchyard::protocol {
 
 enum class combine_work : std::uint8_t {
-  tell,   ///< this rank's header to `rank`
-  send,   ///< chunk `chunk` of the rows that came from `rank`
-  check,  ///< the header of `rank`
+  tell,  ///< this rank's header to `rank`
+  send,  ///< chunk `chunk` of the rows that came from `rank`
 };
 
 struct combine_role {
@@ -20,7 +19,7 @@ struct combine_role {
   std::uint32_t chunk = 0;
 };
 
-/// Roles by ticket: headers; sends, the first chunk to every peer before the second to any; checks, which wait.
+/// Roles by ticket: headers; then sends, the first chunk to every peer before the second to any.
 class combine_order {
  public:
   SWITCHYARD_DEVICE constexpr combine_order(std::uint32_t chunks, std::int32_t ranks, std::int32_t self)
@@ -28,12 +27,9 @@ class combine_order {
         self_(static_cast<std::uint32_t>(self)),
         sends_(chunks * (ranks_ - 1)) {}
 
-  [[nodiscard]] SWITCHYARD_DEVICE constexpr std::uint32_t size() const { return ranks_ + sends_ + ranks_; }
-  /// The first role that waits.
-  [[nodiscard]] SWITCHYARD_DEVICE constexpr std::uint32_t end_of_sends() const { return ranks_ + sends_; }
+  [[nodiscard]] SWITCHYARD_DEVICE constexpr std::uint32_t size() const { return ranks_ + sends_; }
   [[nodiscard]] SWITCHYARD_DEVICE constexpr combine_role at(std::uint32_t ticket) const {
     if (ticket < ranks_) return {combine_work::tell, static_cast<std::int32_t>(ticket), 0};
-    if (ticket >= end_of_sends()) return {combine_work::check, static_cast<std::int32_t>(ticket - end_of_sends()), 0};
     const auto send = ticket - ranks_;
     const auto peers = ranks_ - 1;
     const auto chunk = peers == 1 ? send : send / peers;  // a GPU builds a division from many instructions

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Combine over the fence transport: owners push their experts' rows into the origins' inboxes behind released flags;
-// origins sum them. Roles: combine_order.hpp. Some blocks send, and sum when all is sent; the others sum from the start.
+// origins sum them. Roles: combine_order.hpp. Some blocks send, and sum when all is sent; the others sum from the
+// start.
 //
 // Why rows may be overwritten (invariant 3): an inbox was last read in its rank's previous combine. This rank's
 // dispatch of this step has waited for that rank's dispatch header, which is posted after the previous combine has
@@ -117,20 +118,23 @@ SWITCHYARD_DEVICE bool sum_tokens(Block& block, const combine_params& p, const p
   const auto& ws = p.ws;
   const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
   const auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + wide_product(first, slots);
-  const auto is_here = [&](std::uint64_t i) {
-    const auto route = kept[i];
-    routes[i] = route;
+  const auto has_come = [&](layout::route route) {
     if (route.rank < 0 || route.rank == ws.rank) return true;
     const auto* flag = ws.flag(ws.rank, phase::combine, route.rank, route.row >> p.chunk_shift);
     return layout::tag_of(block.poll_flag(flag)) == frame.epoch;
   };
   // Acquires the rows: pairs with publish in send_outputs at each owner.
+  const auto is_here = [&](std::uint64_t i) {
+    const auto route = kept[i];
+    routes[i] = route;
+    return has_come(route);
+  };
   const auto needed = wide_product(last - first, slots);
   const auto status = block.wait_all(needed, is_here, bounds_for(frame, awaited::rows), [] { return false; });
   if (status != wait_status::ready) {
     std::uint64_t late = 0;
     SWITCHYARD_ROLLED
-    while (late < needed && is_here(late)) ++late;
+    while (late < needed && has_come(kept[late])) ++late;
     return settle(block, ws, frame, status, awaited::rows, late < needed ? kept[late].rank : -1);
   }
 
@@ -153,57 +157,54 @@ SWITCHYARD_DEVICE bool sum_tokens(Block& block, const combine_params& p, const p
   return true;
 }
 
-/// Runs a role. Returns whether the block may go on.
-template <block Block>
-SWITCHYARD_DEVICE bool run_role(Block& block, const combine_params& p, const phase_frame& frame, combine_role role,
-                                header_tally& tally) {
-  if (role.work == combine_work::check) return check_owner(block, p, frame, role.rank, tally);
-  if (role.work == combine_work::tell) {
-    tell_origin(block, p, frame, role.rank);
-  } else {
-    send_outputs(block, p, frame, role.rank, role.chunk);
-  }
-  return true;
-}
-
-/// The first `senders` blocks to come take the roles, one after the other, until there are none left, and sum then. The
-/// others sum, and wait for rows, at once. So a block waits only when a block that does not has come before it and goes
-/// on until all is sent; a role is drawn by who runs it next, so that no block need come for it. Returns whether all
-/// went well.
+/// The first `senders` blocks to come take the roles that send, one after the other, until there are none left. What
+/// waits, checks of headers and then sums, has tickets of its own, which all other blocks take at once, and those that
+/// sent take then. So a block waits only when one that does not has come before it and goes on until all is sent; a
+/// role is drawn by who runs it next, so that no block need come for it. Returns whether all went well.
 template <block Block, class Prepare>
 SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const phase_frame& frame,
                                     header_tally& tally, layout::route* routes, Prepare prepare) {
   const auto& ws = p.ws;
   const combine_order order(p.chunks(), ws.ep_size, ws.rank);
+  const auto checks = static_cast<std::uint32_t>(ws.ep_size);
   const auto num_tokens = static_cast<std::uint32_t>(p.num_tokens);
-  const auto sums = num_tokens == 0 ? 0U : ((num_tokens - 1) >> p.reduce_shift) + 1;
+  const auto waits = checks + (num_tokens == 0 ? 0U : ((num_tokens - 1) >> p.reduce_shift) + 1);
   const auto ticket = static_cast<std::uint32_t>(frame.first_role);
   // With a block for everything, each has its own, and nobody need draw again.
-  const bool one_each = ws.num_blocks >= order.size() + sums;
+  const bool one_each = ws.num_blocks >= order.size() + waits;
   const auto draw = [&](std::uint32_t* word) { return block.thread_index() == 0 ? block.draw_ticket(word) : 0U; };
-  if (one_each || ticket < p.senders) {
+  if (one_each ? ticket < order.size() : ticket < p.senders) {
     SWITCHYARD_ROLLED
     for (;;) {
-      const auto role = one_each ? ticket : block.broadcast(draw(&ws.round().next_role));
-      if (role >= order.end_of_sends()) block.allow_next_launch();  // all that is to be sent has begun to be
-      if (role >= order.size()) break;
-      if (!run_role(block, p, frame, order.at(role), tally)) return false;
+      const auto drawn = one_each ? ticket : block.broadcast(draw(&ws.round().next_role));
+      if (drawn >= order.size()) break;
+      const auto role = order.at(drawn);
+      if (role.work == combine_work::tell) {
+        tell_origin(block, p, frame, role.rank);
+      } else {
+        send_outputs(block, p, frame, role.rank, role.chunk);
+      }
       if (one_each) return true;
-      block.sync();  // the next role uses the scratch again
-      prepare();
     }
-  } else {
-    block.allow_next_launch();  // counts when all blocks have, and those that send do so after their last role has begun
   }
-  auto sum = one_each ? ticket - order.size() : block.broadcast(draw(&ws.round().next_sum));
+  // All that is to be sent has begun to be when every block has come here, or has ended.
+  block.allow_next_launch();
+  auto wait = one_each ? ticket - order.size() : block.broadcast(draw(&ws.round().next_wait));
   SWITCHYARD_ROLLED
-  while (sum < sums) {
-    const auto next = one_each ? sums : draw(&ws.round().next_sum);  // under way while this one is summed
-    const auto first = std::uint64_t{sum} << p.reduce_shift;
-    const auto last = first + p.reduce_tokens() < p.num_tokens ? first + p.reduce_tokens() : p.num_tokens;
-    if (!sum_tokens(block, p, frame, first, last, routes)) return false;
-    if (one_each) break;
-    sum = block.broadcast(next);
+  while (wait < waits) {
+    const auto next = one_each ? waits : draw(&ws.round().next_wait);  // under way meanwhile
+    if (wait < checks) {
+      if (!check_owner(block, p, frame, static_cast<std::int32_t>(wait), tally)) return false;
+      if (one_each) break;
+      block.sync();  // the next check uses the tally again
+      prepare();
+    } else {
+      const auto first = std::uint64_t{wait - checks} << p.reduce_shift;
+      const auto last = first + p.reduce_tokens() < p.num_tokens ? first + p.reduce_tokens() : p.num_tokens;
+      if (!sum_tokens(block, p, frame, first, last, routes)) return false;
+      if (one_each) break;
+    }
+    wait = block.broadcast(next);
   }
   return true;
 }

@@ -331,7 +331,8 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
     const auto part_mask = (std::uint64_t{1} << p.receive_shift) - 1;
     std::uint32_t tallied = 0;
     succeeded = run_roles(
-        block, p.ws, frame, chunks + (std::uint64_t{s.ranks} << p.receive_shift), chunks, [&] { s.prepare(block, false); },
+        block, p.ws, frame, chunks + (std::uint64_t{s.ranks} << p.receive_shift), chunks,
+        [&] { s.prepare(block, false); },
         [&](std::uint64_t role) {
           if (role < chunks) return send_chunk(block, p, frame, s, static_cast<std::uint32_t>(role), tallied, early);
           const auto receive = role - chunks;

@@ -34,5 +34,32 @@ TEST(liveness, blocks_that_come_one_after_another_get_through) {
   }
 }
 
+TEST(liveness, a_mismatch_is_seen_beside_a_rank_that_does_not_come) {
+  constexpr auto timeout = std::chrono::seconds(20);
+  auto options = test::small_exchange(3).group();
+  options.config.timeout = options.config.warmup_timeout = timeout;
+  options.config.max_blocks = options.workers = 3;
+  options.params.dispatch_format.reset();  // rows of bf16
+  test::host_group group(options);
+  test::on_every_rank(3, [&](int rank) {
+    test::token_batch batch(rank, options.params, {{0, 5, 9, 14}, {3, 4, -1, 1}});
+    auto& instance = group.instance(rank);
+    auto& stream = group.stream(rank);
+    const auto received = instance.dispatch(batch.inputs(), {}, stream);
+    stream.synchronize();
+    if (rank == 0) return;
+    const auto begin = std::chrono::steady_clock::now();
+    auto outputs = test::identity_experts(instance, received, stream);
+    if (rank == 2) outputs.hidden_size /= 2;
+    instance.combine(outputs, batch.output(), stream);
+    stream.synchronize();
+    const auto fault = instance.status();
+    ASSERT_TRUE(fault) << "rank " << rank;
+    EXPECT_EQ(fault->code, fault_code::step_mismatch) << "rank " << rank;
+    EXPECT_EQ(fault->field, step_field::combine_hidden_size) << "rank " << rank;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, timeout / 2) << "rank " << rank;
+  });
+}
+
 }  // namespace
 }  // namespace switchyard

@@ -66,6 +66,27 @@ TEST(team, an_absent_rank_is_named) {
   });
 }
 
+TEST(team, a_rank_that_does_not_combine_is_named) {
+  auto options = on_teams(small_exchange(2), 2).group();
+  options.config.timeout = options.config.warmup_timeout = std::chrono::milliseconds(300);
+  options.params.dispatch_format.reset();  // rows of bf16
+  host_group group(options);
+  on_every_rank(2, [&](int rank) {
+    test::token_batch batch(rank, options.params, {{0, 5, 9, 14}, {3, 4, -1, 1}});
+    if (rank == 1) {
+      (void)group.instance(rank).dispatch(batch.inputs(), {}, group.stream(rank));
+      return group.stream(rank).synchronize();
+    }
+    (void)test::enqueue_step(group, rank, batch);
+    group.stream(rank).synchronize();
+    const auto fault = group.instance(rank).status();
+    ASSERT_TRUE(fault);
+    EXPECT_EQ(fault->code, fault_code::timeout);
+    EXPECT_EQ(fault->phase, phase::combine);
+    EXPECT_EQ(fault->rank, 1);
+  });
+}
+
 TEST(team, a_mismatch_is_seen_by_both) {
   auto options = on_teams(small_exchange(2), 2).group();
   options.config.timeout = options.config.warmup_timeout = std::chrono::seconds(40);

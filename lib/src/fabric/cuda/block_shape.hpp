@@ -30,4 +30,10 @@ struct kernel_room {
   int narrow = 0;
 };
 
+/// Bytes of shared memory for the scratch of a block, by phase.
+struct scratch_need {
+  std::uint64_t dispatch = 0;
+  std::uint64_t combine = 0;
+};
+
 }  // namespace switchyard::cuda

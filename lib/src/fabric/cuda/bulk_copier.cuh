@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies by the engine for bulk copies: through stages in shared memory, driven by one thread of a warp, beside whatever
-// the other threads do.
+// Copies by the engine for bulk copies: through stages in shared memory, driven by one thread of a warp, beside
+// whatever the other threads do.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,10 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-/// A slab of a row lies in the stages while it goes out; the next one is loaded when the engine has read them. Everything
-/// is called by one and the same thread. Proxies (DESIGN's invariant 11): what is loaded was written by launches that
-/// have ended; a stage is read and written by the engine alone; stores are complete, and fenced, before complete_all returns.
+/// A slab of a row lies in the stages while it goes out; the next one is loaded when the engine has read them.
+/// Everything is called by one and the same thread. Proxies (DESIGN's invariant 11): what is loaded was written by
+/// launches that have ended; a stage is read and written by the engine alone; stores are complete, and fenced, before
+/// complete_all returns.
 class bulk_copier {
  public:
   static constexpr std::uint32_t slab_bytes = bulk_bytes_of_warp;

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "fabric/cuda/bulk_copier.cuh"
 #include "fabric/cuda/block_shape.hpp"
+#include "fabric/cuda/bulk_copier.cuh"
 #include "fabric/cuda/ordered_access.cuh"
 #include "fabric/cuda/row_copies.cuh"
 #include "protocol/block.hpp"
@@ -104,7 +104,8 @@ class cuda_block {
     // Long only where a large step's ids are moved: by pieces that 32 bits can count.
     constexpr std::uint64_t piece = std::uint64_t{1} << 30;
     SWITCHYARD_ROLLED
-    for (; bytes > piece; bytes -= piece, out += piece, in += piece) copy_bytes(out, in, piece, common_access(out, in, piece), whole_team());
+    for (; bytes > piece; bytes -= piece, out += piece, in += piece)
+      copy_bytes(out, in, piece, common_access(out, in, piece), whole_team());
     const auto rest = static_cast<std::uint32_t>(bytes);
     copy_bytes(out, in, rest, common_access(out, in, rest), whole_team());
   }
@@ -174,12 +175,13 @@ class cuda_block {
       }
     }
   }
-  /// The last warp does the other, unless copies go on by themselves.
+  /// The last warp does the other; where copies go on by themselves, the team does it before them: peers wait for
+  /// headers before they look for rows.
   template <class One, class Other>
   __device__ void side_by_side(One one, Other other) {
     if constexpr (copies_in_bulk) {
-      one();
       other();
+      one();
     } else {
       if (threadIdx.x >= first_of_header_warp) {
         part_ = team_part_ = {threadIdx.x - first_of_header_warp, 32};
@@ -330,8 +332,7 @@ class cuda_block {
     if (leads) copier_.begin(in, payload.row_bytes);
     copy_token(payloads, token, targets, target_at, in_bulk, part_);
     if (!leads) return;
-    copier_.finish(in, payload.row_bytes, targets,
-                   [&](std::uint32_t t) { return target_at(t).in_region_of(payload); });
+    copier_.finish(in, payload.row_bytes, targets, [&](std::uint32_t t) { return target_at(t).in_region_of(payload); });
   }
   __device__ static bool goes_in_bulk(const protocol::payload_source& payload) {
     return payload.row_bytes >= least_bulk_bytes && payload.access_bytes == sizeof(uint4);

@@ -77,39 +77,39 @@ namespace {
 /// Loads both kernels of one width and allows them their shared memory. Returns how many blocks of either fit a
 /// multiprocessor, 0 when the scratch is more than there is.
 template <std::uint32_t block_threads>
-int prepare_width(std::uint64_t dispatch_scratch, std::uint64_t combine_scratch, std::uint64_t allowed,
-                  cudaStream_t stream) {
-  const auto prepare = [&](auto* kernel, std::uint64_t scratch) {
+int prepare_width(const scratch_need& scratch, std::uint64_t allowed, cudaStream_t stream) {
+  const auto prepare = [&](auto* kernel, std::uint64_t bytes) {
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, kernel), "loading a kernel");
-    const auto asked = stage_bytes_of_block(block_threads) + scratch;
+    const auto asked = stage_bytes_of_block(block_threads) + bytes;
     if (asked + attributes.sharedSizeBytes > allowed) return 0;
     // All that there is, so that a workspace that needs less takes nothing away from one that needs more.
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(allowed - attributes.sharedSizeBytes)),
           "shared memory for a kernel");
-    // Split alike wherever ranks share a device: a block that spins keeps its multiprocessor as it is split, and a peer's
-    // that finds too little shared memory there would wait for it for ever.
+    // Split alike wherever ranks share a device: a block that spins keeps its multiprocessor as it is split, and a
+    // peer's that finds too little shared memory there would wait for it for ever.
     if (block_threads == narrow_block) {
-      check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared),
-            "how a kernel splits the first-level cache");
+      check(
+          cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared),
+          "how a kernel splits the first-level cache");
     }
     int fit = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, block_threads, asked), "occupancy of a kernel");
     return fit;
   };
-  const auto fit = std::min(prepare(dispatch_kernel<block_threads>, dispatch_scratch),
-                            prepare(combine_kernel<block_threads>, combine_scratch));
+  const auto fit = std::min(prepare(dispatch_kernel<block_threads>, scratch.dispatch),
+                            prepare(combine_kernel<block_threads>, scratch.combine));
   if (fit == 0) return 0;
   // A first launch may make room for the kernel's stack, and wait for the whole device to do so.
-  launch_kernel(protocol::dispatch_params{}, {1, block_threads, dispatch_scratch, stream});
-  launch_kernel(protocol::combine_params{}, {1, block_threads, combine_scratch, stream});
+  launch_kernel(protocol::dispatch_params{}, {1, block_threads, scratch.dispatch, stream});
+  launch_kernel(protocol::combine_params{}, {1, block_threads, scratch.combine, stream});
   return fit;
 }
 
 }  // namespace
 
-kernel_room prepare_kernels(std::uint64_t dispatch_scratch, std::uint64_t combine_scratch, cudaStream_t stream) {
+kernel_room prepare_kernels(const scratch_need& scratch, cudaStream_t stream) {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, abort_kernel), "loading the abort kernel");
   int device = 0;
@@ -118,8 +118,8 @@ kernel_room prepare_kernels(std::uint64_t dispatch_scratch, std::uint64_t combin
   check(cudaDeviceGetAttribute(&allowed, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory of a block");
   const auto most = static_cast<std::uint64_t>(allowed);
   kernel_room room;
-  room.wide = prepare_width<wide_block>(dispatch_scratch, combine_scratch, most, stream);
-  room.narrow = prepare_width<narrow_block>(dispatch_scratch, combine_scratch, most, stream);
+  room.wide = prepare_width<wide_block>(scratch, most, stream);
+  room.narrow = prepare_width<narrow_block>(scratch, most, stream);
   launch_abort({}, stream);
   check(cudaStreamSynchronize(stream), "running the kernels on nothing");
   return room;

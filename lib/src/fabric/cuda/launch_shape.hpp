@@ -30,11 +30,12 @@ struct device_share {
   }
 };
 
-/// Whether a launch may be made ready while the one before still has its places: both must fit, and nobody else be
-/// there, because what ran before a launch of a captured graph is known on replay only.
+/// Whether a launch may be made ready while the one before still has its places: both must fit, blocks of one width,
+/// because what a multiprocessor has left by others may be of no use; and no other rank may be there, because what ran
+/// before a launch of a captured graph is known on replay only.
 constexpr bool may_overlap(const phase_plan& plan, const phase_plan& previous, const device_share& share) {
-  return share.alone() && 2 * plan.num_blocks <= share.places_for(plan) &&
-         2 * previous.num_blocks <= share.places_for(previous);
+  return share.alone() && plan.block_threads == previous.block_threads &&
+         2 * plan.num_blocks <= share.places_for(plan) && 2 * previous.num_blocks <= share.places_for(previous);
 }
 
 // The numbers below come from results/h200x2-nv18/LOG.md, 5.
@@ -43,8 +44,8 @@ constexpr bool may_overlap(const phase_plan& plan, const phase_plan& previous, c
 inline constexpr std::uint64_t most_tokens_for_wide_dispatch = 1024;
 inline constexpr std::uint64_t most_tokens_for_wide_combine = 512;
 
-/// Tokens of a dispatch under one flag. Wide blocks: a chunk for each multiprocessor. Narrow ones: a row or two for each
-/// warp; few, because blocks get unequal shares of a link, and one that is ahead takes the next chunk.
+/// Tokens of a dispatch under one flag. Wide blocks: a chunk for each multiprocessor. Narrow ones: a row or two for
+/// each warp; few, because blocks get unequal shares of a link, and one that is ahead takes the next chunk.
 constexpr std::uint64_t dispatch_chunk_tokens(std::uint64_t tokens_per_rank, const layout::extents& dims) {
   const auto least = std::bit_ceil((tokens_per_rank + dims.max_chunks() - 1) / dims.max_chunks());
   const std::uint64_t wanted = tokens_per_rank <= most_tokens_for_wide_dispatch
@@ -72,7 +73,7 @@ constexpr std::uint64_t sum_tokens_for(std::uint64_t tokens_per_rank) {
   return tokens_per_rank <= 64 ? at_64 : tokens_per_rank <= 128 ? at_128 : 2;
 }
 
-/// Blocks that go on sending, of so many: narrow ones get a link busy, wide ones need more of them.
+/// Blocks of a combine that send, of so many.
 constexpr int senders_of(std::uint64_t tokens_per_rank, int num_blocks) {
   const bool few = tokens_per_rank > most_tokens_for_wide_combine && tokens_per_rank <= 2048;
   return std::max(1, num_blocks / (few ? 4 : 3));
@@ -85,8 +86,7 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
     phase_plan plan;
     plan.chunk_tokens = chunk_tokens;
     const auto wanted = static_cast<int>(std::min<std::uint64_t>(roles, 1U << 15));
-    // At most one wide block a multiprocessor, and beside it room for the next launch. With a role for each, no block
-    // need draw again.
+    // Wide blocks have a role each, or one a multiprocessor has several.
     const bool fits = share.wide_places() >= 2 * share.multiprocessors;
     constexpr int each = 2;
     const bool one_each = wanted <= each * share.multiprocessors;
@@ -105,10 +105,9 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
             tokens_per_rank <= most_tokens_for_wide_dispatch);
   plan.reduce_tokens = sum_tokens_for(tokens_per_rank);
   const auto combine_chunk = combine_chunk_tokens(tokens_per_rank, dims);
-  // Up to 128 tokens narrow blocks have a role each, and are faster than wide ones that have several.
-  plan.combine = shape(
-      combine_chunk, 2 * dims.ep_size + (dims.ep_size - 1) * roles_for(combine_chunk) + roles_for(plan.reduce_tokens),
-      tokens_per_rank > 128 && tokens_per_rank <= most_tokens_for_wide_combine);
+  plan.combine = shape(combine_chunk,
+                       2 * dims.ep_size + (dims.ep_size - 1) * roles_for(combine_chunk) + roles_for(plan.reduce_tokens),
+                       tokens_per_rank > 128 && tokens_per_rank <= most_tokens_for_wide_combine);
   plan.senders = senders_of(tokens_per_rank, plan.combine.num_blocks);
   return plan;
 }
@@ -128,6 +127,17 @@ constexpr std::uint64_t combine_scratch_bytes(std::uint64_t tokens_per_rank, con
   shape.ws.layout.dims = dims;
   shape.reduce_shift = static_cast<std::uint32_t>(std::countr_zero(sum_tokens_for(tokens_per_rank)));
   return protocol::scratch_words(shape) * sizeof(std::uint32_t);
+}
+
+/// What any step of a workspace may ask for. Fewer tokens may ask for more: chunks and sums do not grow with T alone.
+constexpr scratch_need most_scratch_bytes(const layout::extents& dims) {
+  scratch_need most;
+  // Within a power of two both grow with T, but for the bounds of the policy, which are powers of two.
+  for (std::uint64_t tokens = 1;; tokens = std::min(2 * tokens, dims.max_tokens)) {
+    most.dispatch = std::max(most.dispatch, dispatch_scratch_bytes(tokens, dims));
+    most.combine = std::max(most.combine, combine_scratch_bytes(tokens, dims));
+    if (tokens == dims.max_tokens) return most;
+  }
 }
 
 }  // namespace switchyard::cuda

@@ -121,7 +121,8 @@ __device__ __noinline__ void copy_narrow_access(std::byte* out, std::byte* other
 }
 
 /// The payloads of a token, but for the first where it is `without_first`. Short ones by the last threads, which have
-/// least of the long one; they load before they turn to that. Two targets at a time: what is loaded once is stored twice.
+/// least of the long one; they load before they turn to that. Two targets at a time: what is loaded once is stored
+/// twice.
 template <class TargetAt>
 __device__ __forceinline__ void copy_token(const protocol::payload_list& payloads, std::uint64_t token,
                                            std::uint32_t targets, const TargetAt& target_at, bool without_first,
@@ -129,8 +130,7 @@ __device__ __forceinline__ void copy_token(const protocol::payload_list& payload
   if (payloads.count == 0) return;
   const bool first_is_long = payloads.items[0].access_bytes == sizeof(uint4);
   const auto accesses = payloads.items[payloads.count - 1].end_access;
-  const auto first_short =
-      (first_is_long ? payloads.items[0].end_access : 0) + part.count - 1 - part.index;
+  const auto first_short = (first_is_long ? payloads.items[0].end_access : 0) + part.count - 1 - part.index;
 #pragma unroll 1
   for (std::uint32_t t = 0; t < targets; t += 2) {
     token_copy copy{token, target_at(t), {}};

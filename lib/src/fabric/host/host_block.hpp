@@ -124,7 +124,6 @@ class host_block {
     for (std::uint64_t i = 0; i < count; ++i) body(i);
   }
 
-
   template <class RowAt>
   static void sum_rows(std::byte* out, std::uint32_t num_rows, RowAt row_at, std::uint64_t elements, dtype type) {
     const std::byte* rows[max_top_k];

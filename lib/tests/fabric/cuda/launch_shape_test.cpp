@@ -77,5 +77,18 @@ TEST(cuda_launch_shape, a_racks_largest_step_has_its_tables_in_a_block) {
   EXPECT_EQ(dispatch_scratch_bytes(1, {.ep_size = 2, .top_k = 8, .max_tokens = 8192}), (5U + 2 + 2 + 2) * 4);
 }
 
+TEST(cuda_launch_shape, what_a_workspace_has_room_for_is_enough_for_every_step) {
+  for (const std::uint64_t max_tokens : {1U, 100U, 600U, 2048U, 2304U, 8192U}) {
+    for (const std::uint64_t ep_size : {2U, 72U}) {
+      const layout::extents dims{.ep_size = ep_size, .top_k = 32, .max_tokens = max_tokens};
+      const auto most = most_scratch_bytes(dims);
+      for (std::uint64_t tokens = 1; tokens <= max_tokens; ++tokens) {
+        ASSERT_LE(dispatch_scratch_bytes(tokens, dims), most.dispatch) << tokens << " of " << max_tokens;
+        ASSERT_LE(combine_scratch_bytes(tokens, dims), most.combine) << tokens << " of " << max_tokens;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace switchyard::cuda

@@ -45,6 +45,19 @@ TEST_F(gpu_exchange, one_token_and_a_whole_model_row) {
   }
 }
 
+// Ranks that share a GPU have narrow blocks. A warp's stages hold 16 KiB; 6 ids a row are no multiple of 16 bytes.
+TEST_F(gpu_exchange, rows_longer_than_the_stages_of_a_warp) {
+  auto shape = small_exchange(3);
+  shape.params = {.num_experts = 48, .top_k = 6, .max_tokens_per_rank = 150, .hidden_size = 20480};
+  shape.config.extra_payload_bytes_per_token = 0;
+  shape.tokens_per_rank = 150;
+  for (const std::int64_t hidden : {8200, 20480}) {
+    shape.row_bytes = {static_cast<std::size_t>(hidden) * 2, 24, 24, 0, 0};
+    shape.combine_hidden_size = hidden;
+    expect_as_on_host(shape, 1, 2);
+  }
+}
+
 TEST_F(gpu_exchange, one_block_alone_gets_through) {
   auto shape = small_exchange(2);
   shape.config.max_blocks = 1;
