@@ -9,6 +9,7 @@
 #include "fabric/cuda/block_shape.hpp"
 #include "fabric/cuda/bulk_copier.cuh"
 #include "fabric/cuda/ordered_access.cuh"
+#include "fabric/cuda/owner_walk.cuh"
 #include "fabric/cuda/row_copies.cuh"
 #include "protocol/block.hpp"
 
@@ -117,63 +118,24 @@ class cuda_block {
 
   __device__ static void allow_next_launch() { allow_dependent_launch(); }
 
-  /// A few lanes a token, one id each: the ids of a token are looked at together.
+  using owners = owner_walk<block_threads>;
   __device__ static std::int32_t early_id(const protocol::token_ids& routing, std::uint32_t tokens) {
-    const auto shift = lanes_shift(routing.top_k);
-    const auto token = threadIdx.x >> shift;
-    const auto k = threadIdx.x - (token << shift);
-    return token < tokens && k < routing.top_k ? routing.ids[token * routing.top_k + k] : -1;
+    return owners::early_id(routing, tokens);
   }
   template <class Visit>
   __device__ static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
                                       std::int32_t early, Visit visit) {
-    const auto shift = lanes_shift(routing.top_k);
-    const auto lane = threadIdx.x % 32;
-    const auto k = lane & ((1U << shift) - 1);
-    const auto of_token = ~0U >> (32 - (1U << shift)) << (lane - k);
-    // Whole warps go round together: by the token of the warp's first lane.
-    SWITCHYARD_ROLLED
-    for (auto warps_token = first + ((threadIdx.x - lane) >> shift); warps_token < last;
-         warps_token += block_threads >> shift) {
-      const auto token = warps_token + (lane >> shift);
-      auto id = early;
-      if (token != threadIdx.x >> shift) {
-        id = token < last && k < routing.top_k ? routing.ids[protocol::wide_product(token, routing.top_k) + k] : -1;
-      }
-      const auto owner = token < last ? routing.experts.owner_of(id) : -1;
-      const auto same = __match_any_sync(~0U, owner) & of_token;
-      const bool leads = owner >= 0 && (same & (0U - same)) == 1U << lane;
-      const auto distinct = __ballot_sync(~0U, leads ? 1 : 0) & of_token;
-      if (leads) visit(token, static_cast<std::uint32_t>(__popc(distinct & ((1U << lane) - 1))), owner);
-    }
+    owners::visit(first, last, routing, early, visit);
   }
   template <class Count>
   __device__ static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
                                       std::int32_t early, std::uint32_t ranks, Count count) {
     // A wide block has few tokens, and code that it hardly uses would have to be fetched all the same.
-    constexpr std::uint32_t ranks_of_a_mask = copies_in_bulk ? 64 : 0;
-    if (ranks > ranks_of_a_mask) {
-      return visit_owners(first, last, routing, early,
-                          [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+    if constexpr (copies_in_bulk) {
+      if (ranks <= owners::most_ranks_of_count) return owners::count(first, last, routing, ranks, count);
     }
-    // A thread a token: more tokens at a time than visit_owners, whose slots nobody asks for here. Several tokens of a
-    // thread are under way together.
-    constexpr std::uint32_t batch = 8;
-    const auto lane = threadIdx.x % 32;
-    SWITCHYARD_ROLLED
-    for (auto warps_token = first + threadIdx.x - lane; warps_token < last; warps_token += batch * block_threads) {
-      std::uint64_t owners[batch] = {};
-      add_owners<batch>(routing, warps_token + lane, last, owners);
-      SWITCHYARD_ROLLED
-      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-        std::uint32_t tokens = 0;
-#pragma unroll
-        for (std::uint32_t b = 0; b < batch; ++b) {
-          tokens += static_cast<std::uint32_t>(__popc(__ballot_sync(~0U, static_cast<int>(owners[b] >> rank & 1U))));
-        }
-        if (lane == rank % 32 && tokens != 0) count(static_cast<std::int32_t>(rank), tokens);
-      }
-    }
+    owners::visit(first, last, routing, early,
+                  [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
   }
   /// The last warp does the other; where copies go on by themselves, the team does it before them: peers wait for
   /// headers before they look for rows.
@@ -355,53 +317,6 @@ class cuda_block {
     return {{team_part_.index - mine * threads, rest < threads ? rest : threads},
             mine,
             (team_part_.count + threads - 1) / 32 >> shift};
-  }
-
-  /// Adds the owners, of ranks below 64, of the tokens first, first + block_threads .. below `last` to their sets.
-  template <std::uint32_t batch>
-  __device__ static void add_owners(const protocol::token_ids& routing, std::uint32_t first, std::uint32_t last,
-                                    std::uint64_t (&owners)[batch]) {
-    const auto add = [&](std::uint64_t& to, std::int32_t id) {
-      const auto owner = routing.experts.owner_of(id);
-      if (owner >= 0) to |= std::uint64_t{1} << owner;
-    };
-    const auto ids_of = [&](std::uint32_t b) {
-      return routing.ids + protocol::wide_product(first + b * block_threads, routing.top_k);
-    };
-    constexpr std::uint32_t quad = 4;
-    if (routing.top_k % quad != 0) {
-      SWITCHYARD_ROLLED
-      for (std::uint32_t k = 0; k < routing.top_k; ++k) {
-        std::int32_t ids[batch];
-#pragma unroll
-        for (std::uint32_t b = 0; b < batch; ++b) ids[b] = first + b * block_threads < last ? ids_of(b)[k] : -1;
-#pragma unroll
-        for (std::uint32_t b = 0; b < batch; ++b) add(owners[b], ids[b]);
-      }
-      return;
-    }
-    // Rows whose length divides by 16 bytes are aligned to them: the API's rule for payloads.
-    SWITCHYARD_ROLLED
-    for (std::uint32_t k = 0; k < routing.top_k; k += quad) {
-      int4 ids[batch];
-#pragma unroll
-      for (std::uint32_t b = 0; b < batch; ++b) {
-        ids[b] = first + b * block_threads < last ? *reinterpret_cast<const int4*>(ids_of(b) + k)
-                                                  : make_int4(-1, -1, -1, -1);
-      }
-#pragma unroll
-      for (std::uint32_t b = 0; b < batch; ++b) {
-        add(owners[b], ids[b].x);
-        add(owners[b], ids[b].y);
-        add(owners[b], ids[b].z);
-        add(owners[b], ids[b].w);
-      }
-    }
-  }
-
-  /// Lanes of a warp that look at one token's ids: as a shift, because a GPU builds divisions from other instructions.
-  __device__ static std::uint32_t lanes_shift(std::uint32_t top_k) {
-    return static_cast<std::uint32_t>(32 - __clz(static_cast<int>(top_k - 1)));
   }
 
   /// Which words this agreement used; the next one uses the others.
