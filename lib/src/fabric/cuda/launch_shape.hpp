@@ -67,8 +67,8 @@ constexpr std::uint64_t combine_chunk_tokens(std::uint64_t tokens_per_rank, cons
 
 /// Tokens that a block sums at a time.
 constexpr std::uint64_t sum_tokens_for(std::uint64_t tokens_per_rank) {
-  constexpr std::uint64_t at_64 = 2;
-  constexpr std::uint64_t at_128 = 2;
+  constexpr std::uint64_t at_64 = 1;
+  constexpr std::uint64_t at_128 = 1;
   if (tokens_per_rank <= 32 || tokens_per_rank > most_tokens_for_wide_combine) return 1;
   return tokens_per_rank <= 64 ? at_64 : tokens_per_rank <= 128 ? at_128 : 2;
 }
