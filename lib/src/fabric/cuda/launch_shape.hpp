@@ -61,16 +61,12 @@ constexpr std::uint64_t combine_chunk_tokens(std::uint64_t tokens_per_rank, cons
   const auto peers = dims.ep_size > 1 ? dims.ep_size - 1 : 1;
   const auto most_chunks = std::min(dims.max_chunks(), std::max<std::uint64_t>(sends_wanted / peers, 16));
   const auto least = std::bit_ceil((tokens_per_rank + most_chunks - 1) / most_chunks);
-  constexpr std::uint64_t at_128 = 1;
-  return std::max<std::uint64_t>(least, tokens_per_rank <= 64 ? 1 : tokens_per_rank <= 128 ? at_128 : 4);
+  return std::max<std::uint64_t>(least, tokens_per_rank <= 128 ? 1 : 4);
 }
 
 /// Tokens that a block sums at a time.
 constexpr std::uint64_t sum_tokens_for(std::uint64_t tokens_per_rank) {
-  constexpr std::uint64_t at_64 = 1;
-  constexpr std::uint64_t at_128 = 1;
-  if (tokens_per_rank <= 32 || tokens_per_rank > most_tokens_for_wide_combine) return 1;
-  return tokens_per_rank <= 64 ? at_64 : tokens_per_rank <= 128 ? at_128 : 2;
+  return tokens_per_rank > 128 && tokens_per_rank <= most_tokens_for_wide_combine ? 2 : 1;
 }
 
 /// Blocks of a combine that send, of so many.
@@ -82,18 +78,16 @@ constexpr int senders_of(std::uint64_t tokens_per_rank, int num_blocks) {
 /// `max_blocks` 0: no further bound.
 constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout::extents& dims,
                                     const device_share& share, int max_blocks) {
-  const auto shape = [&](std::uint64_t chunk_tokens, std::uint64_t roles, bool may_be_wide) {
+  const auto shape = [&](std::uint64_t chunk_tokens, std::uint64_t roles, bool several_roles) {
     phase_plan plan;
     plan.chunk_tokens = chunk_tokens;
     const auto wanted = static_cast<int>(std::min<std::uint64_t>(roles, 1U << 15));
-    // Wide blocks have a role each, or one a multiprocessor has several.
-    const bool fits = share.wide_places() >= 2 * share.multiprocessors;
-    constexpr int each = 2;
-    const bool one_each = wanted <= each * share.multiprocessors;
-    const bool wide = fits && (may_be_wide || one_each);
+    // Wide blocks have a role each, two of them on a multiprocessor; where they may have several roles, there is one,
+    // and room for the next launch beside it.
+    const auto twice = 2 * share.multiprocessors;
+    const bool wide = share.wide_places() >= twice && (several_roles || wanted <= twice);
     plan.block_threads = static_cast<int>(wide ? wide_block : narrow_block);
-    const auto places = wide ? (one_each && !may_be_wide ? each : 1) * share.multiprocessors : share.narrow_places();
-    plan.num_blocks = std::min(places, wanted);
+    plan.num_blocks = std::min(wanted, !wide ? share.narrow_places() : several_roles ? share.multiprocessors : twice);
     if (max_blocks > 0) plan.num_blocks = std::min(plan.num_blocks, max_blocks);
     return plan;
   };

@@ -33,6 +33,9 @@ TEST(cuda_launch_shape, a_launch_has_no_more_blocks_than_roles_places_or_the_cal
   const layout::extents pair{.ep_size = 2, .top_k = 8, .max_tokens = 8192};
   EXPECT_EQ(plan_launches(1, pair, whole_device, 0).dispatch.num_blocks, 1 + 2);
   EXPECT_EQ(plan_launches(1, pair, whole_device, 0).combine.num_blocks, 2 + 1 + 2 + 1);
+  EXPECT_EQ(plan_launches(128, pair, whole_device, 0).combine.num_blocks, 2 + 128 + 2 + 128);
+  EXPECT_EQ(plan_launches(1024, pair, whole_device, 0).dispatch.num_blocks, 131);
+  EXPECT_EQ(plan_launches(512, pair, whole_device, 0).combine.num_blocks, 131);
   EXPECT_EQ(plan_launches(1, pair, whole_device, 0).combine.block_threads, static_cast<int>(wide_block));
   const auto large = plan_launches(8192, pair, whole_device, 0);
   EXPECT_EQ(large.combine.num_blocks, 131 * 3);
