@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -68,9 +67,9 @@ class injecting_block {
   }
 
   std::uint32_t draw_ticket(std::uint32_t* word) {
-    if (held_ticket_ && held_ticket_->word == word) return std::exchange(held_ticket_, std::nullopt)->ticket;
+    if (held_ticket_.word == word) return std::exchange(held_ticket_, {}).ticket;
     const auto ticket = inner_.draw_ticket(word);
-    if (held_ticket_ || !hits(operation::draw_ticket, word) || !is(effect::reorder)) return ticket;
+    if (held_ticket_.word != nullptr || !hits(operation::draw_ticket, word) || !is(effect::reorder)) return ticket;
     held_ticket_ = {word, ticket};
     return inner_.draw_ticket(word);
   }
@@ -194,8 +193,8 @@ class injecting_block {
 
  private:
   struct held_ticket {
-    std::uint32_t* word;
-    std::uint32_t ticket;
+    std::uint32_t* word = nullptr;  ///< that it was drawn from; null: none is held
+    std::uint32_t ticket = 0;
   };
   struct held_put {
     std::byte* out;
@@ -272,7 +271,7 @@ class injecting_block {
   Block& inner_;
   injector& plan_;
   const protocol::workspace_handle& ws_;
-  std::optional<held_ticket> held_ticket_;
+  held_ticket held_ticket_;
   std::vector<held_put> deferred_;
 };
 
