@@ -15,7 +15,7 @@ constexpr std::uint32_t least_blocks_per_multiprocessor(std::uint32_t block_thre
   return block_threads == wide_block ? 2 : 3;
 }
 
-/// Shared memory through which a warp of a narrow block copies: pieces of a row, in a ring.
+/// Shared memory through which a warp of a narrow block copies: a stage for each piece of a slab.
 inline constexpr std::uint32_t bulk_stage_bytes = 4096;
 inline constexpr std::uint32_t bulk_stage_count = 4;
 inline constexpr std::uint32_t bulk_bytes_of_warp = bulk_stage_bytes * bulk_stage_count;

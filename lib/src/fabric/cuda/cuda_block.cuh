@@ -28,7 +28,7 @@ struct team_words {
 struct no_copier {};
 
 /// A CTA of `block_threads` threads. Wide ones copy rows by loads and stores, which is the faster for the first row;
-/// narrow ones by the engine for bulk copies, which goes on while the team routes the next rows.
+/// narrow ones by the engine for bulk copies, a row a warp.
 template <std::uint32_t block_threads>
 class cuda_block {
   static constexpr bool copies_in_bulk = block_threads == narrow_block;
