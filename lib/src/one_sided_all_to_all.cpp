@@ -13,6 +13,7 @@
 #include "fabric/fabric.hpp"
 #include "fabric/host/host_fabric.hpp"
 #include "rules.hpp"
+#include "transport_choice.hpp"
 
 namespace switchyard {
 namespace {
@@ -123,7 +124,10 @@ class one_sided_all_to_all::impl {
 
     tokens_per_rank_ = static_cast<std::uint64_t>(tokens_per_rank);
     num_tokens_ = static_cast<std::uint64_t>(inputs.num_tokens);
-    plan_ = workspace_->plan(tokens_per_rank_, config_.max_blocks, stream);
+    const auto chosen = choose_transport(config_, tokens_per_rank, inputs);
+    transport_ = chosen.chosen;
+    const bool lamport = transport_ == transport::lamport;
+    plan_ = workspace_->plan({tokens_per_rank_, transport_, config_.max_blocks}, stream);
 
     protocol::dispatch_params launch;
     launch.routing = {static_cast<const std::int32_t*>(inputs.topk_ids.data),
@@ -133,10 +137,14 @@ class one_sided_all_to_all::impl {
     launch.num_tokens = num_tokens_;
     launch.tokens_per_rank = tokens_per_rank_;
     launch.chunk_shift = shift_of(plan_.dispatch.chunk_tokens);
-    launch.receive_shift = protocol::receive_parts_shift(launch.tokens_per_rank);
+    launch.receive_shift =
+        lamport ? shift_of(plan_.receive_tokens) : protocol::receive_parts_shift(launch.tokens_per_rank);
 
     dispatch_result result;
     result.tokens_per_rank = tokens_per_rank;
+    result.order = lamport ? row_order::positional : row_order::packed;
+    result.transport = transport_;
+    result.transport_reason = chosen.reason;
     const auto* counts = workspace_->data() + layout_.offset_of(region::recv_counts);
     result.recv_counts = {reinterpret_cast<const std::int32_t*>(counts), static_cast<std::size_t>(ep_size_)};
 
@@ -152,14 +160,15 @@ class one_sided_all_to_all::impl {
       }
       payload_set |= 1U << i;
       protocol::set(words_, slot.row_bytes_word, static_cast<std::uint32_t>(input.row_bytes));
+      // The receiver's own blocks fill the views of a Lamport step.
       launch.payloads.add(static_cast<const std::byte*>(input.data), static_cast<std::uint32_t>(input.row_bytes),
-                          layout_.offset_of(slot.received_in));
+                          layout_.offset_of(lamport ? slot.view_region : slot.received_in));
       result.*slot.view = {workspace_->data() + layout_.offset_of(slot.view_region), input.row_bytes};
     }
     protocol::set(words_, header_word::payload_set, payload_set);
     protocol::set(words_, header_word::runtime_max_tokens_per_rank, static_cast<std::uint32_t>(tokens_per_rank));
-    protocol::set(words_, header_word::transport, static_cast<std::uint32_t>(transport::fence));
-    protocol::set(words_, header_word::chunk_tokens, static_cast<std::uint32_t>(plan_.dispatch.chunk_tokens));
+    protocol::set(words_, header_word::transport, static_cast<std::uint32_t>(transport_));
+    protocol::set(words_, header_word::chunk_tokens, declared_chunk(plan_.dispatch));
     protocol::set(words_, header_word::num_tokens, static_cast<std::uint32_t>(inputs.num_tokens));
     launch.words = words_;
     launch.words_digest = protocol::digest_of(words_);
@@ -201,6 +210,7 @@ class one_sided_all_to_all::impl {
 
     protocol::combine_params launch;
     launch.expert_output = given;
+    launch.outputs.add(given, static_cast<std::uint32_t>(row_bytes), 0);
     launch.output = static_cast<std::byte*>(output.data);
     launch.type = inputs.dtype;
     launch.elements = static_cast<std::uint64_t>(inputs.hidden_size);
@@ -211,7 +221,7 @@ class one_sided_all_to_all::impl {
     launch.senders = static_cast<std::uint32_t>(plan_.senders);
     launch.words = words_;
     protocol::set(launch.words, header_word::combine_hidden_size, static_cast<std::uint32_t>(inputs.hidden_size));
-    protocol::set(launch.words, header_word::chunk_tokens, static_cast<std::uint32_t>(plan_.combine.chunk_tokens));
+    protocol::set(launch.words, header_word::chunk_tokens, declared_chunk(plan_.combine));
     protocol::set(launch.words, header_word::combine_dtype, static_cast<std::uint32_t>(inputs.dtype));
     launch.words_digest = protocol::digest_of(launch.words);
 
@@ -242,12 +252,18 @@ class one_sided_all_to_all::impl {
     if (last) last->drain();
   }
 
+  [[nodiscard]] support lamport_enabled() const { return lamport_support(config_); }
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int ep_size() const noexcept { return ep_size_; }
   [[nodiscard]] const comm_params& params() const noexcept { return params_; }
   [[nodiscard]] std::byte* workspace_data() const noexcept { return workspace_ ? workspace_->data() : nullptr; }
 
  private:
+  /// How rows lie under flags is for all ranks to agree on; Lamport rows have none.
+  [[nodiscard]] std::uint32_t declared_chunk(const phase_plan& plan) const {
+    return transport_ == transport::lamport ? 0 : static_cast<std::uint32_t>(plan.chunk_tokens);
+  }
+
   void check_alive() const {
     if (!workspace_) throw state_error("the instance has been destroyed");
   }
@@ -283,6 +299,7 @@ class one_sided_all_to_all::impl {
   bool in_flight_ = false;
   std::uint64_t tokens_per_rank_ = 0;  // of the step in flight, and so on
   std::uint64_t num_tokens_ = 0;
+  transport transport_ = transport::fence;
   launch_plan plan_;
   protocol::step_words words_{};
 
@@ -328,6 +345,7 @@ void one_sided_all_to_all::combine(const combine_inputs& inputs, const combine_o
 std::optional<fault_record> one_sided_all_to_all::status() const { return impl_->status(); }
 void one_sided_all_to_all::abort(std::string_view reason) { impl_->abort(reason); }
 void one_sided_all_to_all::destroy() noexcept { impl_->destroy(); }
+support one_sided_all_to_all::lamport_enabled() const { return impl_->lamport_enabled(); }
 int one_sided_all_to_all::rank() const noexcept { return impl_->rank(); }
 int one_sided_all_to_all::ep_size() const noexcept { return impl_->ep_size(); }
 const comm_params& one_sided_all_to_all::params() const noexcept { return impl_->params(); }

@@ -83,6 +83,9 @@ void check_group(const comm_params& params, const one_sided_config& config, int 
     in_range("warmup_timeout", config.warmup_timeout.count(), millisecond, day,
              " nanoseconds (1 ms .. 24 h), or 0 for max(timeout, 300 s)");
   }
+  in_range("lamport", static_cast<std::int64_t>(config.lamport), 0, static_cast<std::int64_t>(choice::on),
+           " (a choice)");
+  in_range("lamport_max_tokens", config.lamport_max_tokens, 1, 1 << 30, "");
   in_range("max_blocks", config.max_blocks, 0, 4096, "");
 }
 
@@ -96,9 +99,13 @@ layout::extents extents_of(const comm_params& params, const one_sided_config& co
   dims.scale_bytes = bytes.hidden_states_scale;
   dims.extra_bytes = config.extra_payload_bytes_per_token;
   dims.combine_row_bytes = static_cast<std::uint64_t>(params.hidden_size) * itemsize(params.dtype);
+  if (config.lamport != choice::off) {
+    dims.lamport_tokens = std::min(dims.max_tokens, static_cast<std::uint64_t>(config.lamport_max_tokens));
+  }
   // Every region is at most 2^38 rows of at most 2^26 bytes: ask in floating point whether the sum can overflow.
-  const auto per_row = static_cast<double>(dims.hidden_bytes + dims.scale_bytes + dims.extra_bytes +
-                                           dims.combine_row_bytes + 16 * dims.top_k);
+  auto per_row = static_cast<double>(dims.hidden_bytes + dims.scale_bytes + dims.extra_bytes + dims.combine_row_bytes +
+                                     16 * dims.top_k);
+  if (dims.lamport_tokens != 0) per_row += static_cast<double>(dims.lamport_row_bytes() + dims.lamport_output_bytes());
   const auto estimate = static_cast<double>(dims.receive_rows()) * per_row;
   if (estimate > 0x1p46) {
     throw invalid_argument("max_tokens_per_rank is " + std::to_string(params.max_tokens_per_rank) +

@@ -78,6 +78,16 @@ TEST(construction, names_the_term_on_which_ranks_differ) {
                            }),
                  {"timeout (ns) is 7000000000 on rank 1"});
   expect_all_say(construct(2,
+                           [](int rank, bootstrap&, comm_params&, one_sided_config& c) {
+                             if (rank == 1) c.lamport = choice::off;
+                           }),
+                 {"lamport is 0 on rank 1 and 1 on rank 0"});
+  expect_all_say(construct(2,
+                           [](int rank, bootstrap&, comm_params&, one_sided_config& c) {
+                             if (rank == 1) c.lamport_max_tokens = 1;
+                           }),
+                 {"lamport_max_tokens is 1 on rank 1 and 64 on rank 0"});
+  expect_all_say(construct(2,
                            [](int rank, bootstrap& b, comm_params&, one_sided_config&) {
                              if (rank == 1) b.first_epoch = 9;
                            }),
@@ -169,6 +179,8 @@ TEST(rules, each_is_enforced_and_named) {
       {"warmup_timeout is 1",
        [](comm_params&, one_sided_config& c, int&) { c.warmup_timeout = std::chrono::nanoseconds(1); }},
       {"max_blocks is -1", [](comm_params&, one_sided_config& c, int&) { c.max_blocks = -1; }},
+      {"lamport is 3", [](comm_params&, one_sided_config& c, int&) { c.lamport = static_cast<choice>(3); }},
+      {"lamport_max_tokens is 0", [](comm_params&, one_sided_config& c, int&) { c.lamport_max_tokens = 0; }},
       {"extra_payload_bytes_per_token",
        [](comm_params&, one_sided_config& c, int&) { c.extra_payload_bytes_per_token = 1 << 25; }},
       {"below 2^32",

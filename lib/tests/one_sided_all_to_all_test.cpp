@@ -45,6 +45,7 @@ std::uint16_t received_value(const dispatch_result& received, std::size_t row, s
 // Experts 0, 1 belong to rank 0 and 2, 3 to rank 1.
 TEST(one_sided_all_to_all, rows_arrive_packed_in_source_order) {
   auto options = small_group();
+  options.config.lamport = choice::off;
   host_group group(options);
   std::vector<token_batch> batches;
   batches.emplace_back(0, options.params, std::vector<std::vector<std::int32_t>>{{0, 1}, {2, 0}, {3, -1}, {-1, 99}});
@@ -57,6 +58,9 @@ TEST(one_sided_all_to_all, rows_arrive_packed_in_source_order) {
     stream.synchronize();
     EXPECT_FALSE(instance.status()) << "rank " << rank;
     EXPECT_EQ(received.tokens_per_rank, 5);
+    EXPECT_EQ(received.order, row_order::packed);
+    EXPECT_EQ(received.transport, transport::fence);
+    EXPECT_EQ(received.transport_reason, "lamport is off");
     const std::vector<std::int32_t> padding{-1, -1};
     if (rank == 0) {
       EXPECT_EQ(std::vector(received.recv_counts.begin(), received.recv_counts.end()), (std::vector{2, 1}));
@@ -93,6 +97,46 @@ TEST(one_sided_all_to_all, rows_arrive_packed_in_source_order) {
   expect_row(0, 3, 0);
   expect_row(1, 0, 1);
   expect_row(1, 1, 1);
+}
+
+TEST(one_sided_all_to_all, rows_of_a_lamport_step_stand_where_their_tokens_do) {
+  const auto options = small_group();
+  host_group group(options);
+  EXPECT_TRUE(group.instance(0).lamport_enabled().available);
+  on_every_rank(2, [&](int rank) {
+    token_batch batch(rank, options.params,
+                      rank == 0 ? std::vector<std::vector<std::int32_t>>{{0, 1}, {2, 0}, {3, -1}, {-1, 99}}
+                                : std::vector<std::vector<std::int32_t>>{{2, 3}, {1, 1}});
+    auto& instance = group.instance(rank);
+    auto& stream = group.stream(rank);
+    const auto received = instance.dispatch(batch.inputs(), {.runtime_max_tokens_per_rank = 5}, stream);
+    stream.synchronize();
+    EXPECT_FALSE(instance.status()) << "rank " << rank;
+    EXPECT_EQ(received.order, row_order::positional);
+    EXPECT_EQ(received.transport, transport::lamport);
+    EXPECT_EQ(received.transport_reason, "runtime_max_tokens_per_rank is at most lamport_max_tokens");
+    EXPECT_EQ(std::vector(received.recv_counts.begin(), received.recv_counts.end()), (std::vector{2, 1}));
+    const std::vector<std::int32_t> none{-1, -1};
+    const auto expected =
+        rank == 0
+            ? std::vector<std::vector<std::int32_t>>{{0, 1}, {2, 0}, none, none, none, none, {1, 1}, none, none, none}
+            : std::vector<std::vector<std::int32_t>>{none, {2, 0}, {3, -1}, none, none, {2, 3}, none, none, none, none};
+    for (std::size_t row = 0; row < expected.size(); ++row) {
+      EXPECT_EQ(received_ids(received, row), expected[row]) << "rank " << rank << " row " << row;
+    }
+    if (rank == 0) {
+      EXPECT_EQ(received_value(received, 6, 0), token_batch::value(1, 1, 0));
+    } else {
+      EXPECT_EQ(received_value(received, 2, 3), token_batch::value(0, 2, 3));
+    }
+    instance.combine(test::identity_experts(instance, received, stream), batch.output(), stream);
+    stream.synchronize();
+    EXPECT_FALSE(instance.status()) << "rank " << rank;
+    // Token 1 of rank 0 went to two ranks.
+    const auto sent = token_batch::value(rank, 1, 1);
+    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(sent) << 16) * (rank == 0 ? 2.0F : 1.0F);
+    EXPECT_EQ(batch.output_row(1)[1], token_batch::bits_of(value)) << "rank " << rank;
+  });
 }
 
 TEST(one_sided_all_to_all, runs_across_the_epoch_wrap_with_empty_ranks) {

@@ -31,6 +31,11 @@ struct one_sided_config {
   /// then waits for its end. Used for phases that leave room for it, by ranks that have a GPU of their own. A kernel of
   /// the caller's between two phases that is itself launched so must wait for the one before it as well.
   choice enable_pdl = choice::automatic;
+  /// Steps of few tokens by the transport `lamport`, whose words say by themselves that they have come: for a step with
+  /// T <= lamport_max_tokens all of whose payloads' row_bytes are multiples of 4. Takes inboxes of
+  /// ep_size * min(lamport_max_tokens, max_tokens_per_rank) rows.
+  choice lamport = choice::automatic;
+  std::int64_t lamport_max_tokens = 64;  ///< 1 .. 2^30
   int max_blocks = 0;  ///< upper bound of blocks per launch; 0: the policy decides
 
   friend bool operator==(const one_sided_config&, const one_sided_config&) = default;

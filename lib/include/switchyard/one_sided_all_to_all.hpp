@@ -40,7 +40,9 @@ class one_sided_all_to_all {
 
   /// Sends each token once to every distinct rank that owns one of its experts, with its whole top-k row, and receives
   /// the peers' tokens. Shapes and alignment: payloads.hpp. Input memory must stay unchanged until the phase ends on
-  /// `stream`. Rows arrive bit for bit, sorted by source token. An id outside [0, num_experts) sends nothing.
+  /// `stream`. Rows arrive bit for bit, in the row order of the result, which follows from its transport: a row that
+  /// holds no token is told by its ids, whatever the order. The transport follows from the config, T and the payloads'
+  /// widths alone. An id outside [0, num_experts) sends nothing.
   /// Collective in stream order. Throws invalid_argument or state_error before anything is enqueued (peers then wait
   /// for this rank until abort() or their deadline), peer_fault when the workspace is poisoned.
   dispatch_result dispatch(const dispatch_inputs& inputs, const dispatch_options& options, stream_ref stream);
@@ -71,6 +73,9 @@ class one_sided_all_to_all {
   /// deadline (abort() first to cut that short), and for nothing else: what peers still write goes to memory that lives
   /// until the last rank has let go. Not to be called from a task on the rank's own stream. Local; never throws.
   void destroy() noexcept;
+
+  /// Whether steps of few tokens go by the transport `lamport`, with the reason why not. Local.
+  [[nodiscard]] support lamport_enabled() const;
 
   [[nodiscard]] int rank() const noexcept;
   [[nodiscard]] int ep_size() const noexcept;

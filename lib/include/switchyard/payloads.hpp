@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "switchyard/spec/dtypes.hpp"
 #include "switchyard/spec/faults.hpp"
@@ -43,7 +44,8 @@ struct rows_view {
 };
 
 enum class row_order : std::uint8_t {
-  packed,  ///< a source's tokens fill its first rows, in source order
+  packed,      ///< a source's tokens fill its first rows, in source order
+  positional,  ///< token t of source s has row s*T + t; rows of tokens that were not routed here hold none
 };
 
 /// Views into the workspace. Their addresses depend only on the layout, T and the payload set. Contents are valid from
@@ -57,7 +59,8 @@ struct dispatch_result {
   std::int64_t tokens_per_rank = 0;           ///< T: source s owns rows s*T .. s*T + T - 1
   std::span<const std::int32_t> recv_counts;  ///< [ep_size], device memory: rows routed here from each source
   row_order order = row_order::packed;
-  switchyard::transport transport = switchyard::transport::fence;
+  switchyard::transport transport = switchyard::transport::fence;  ///< of this step, dispatch and combine
+  std::string_view transport_reason;  ///< why that one, in a phrase that lives as long as the program
 };
 
 struct combine_inputs {

@@ -19,15 +19,23 @@ struct phase_plan {
   int num_blocks = 1;
   int block_threads = 1;
   /// Of dispatch, rows of combine, under one flag: a power of two; equal on all ranks, hence a function of the layout
-  /// and T only.
+  /// and T only. Lamport: that a role sends, each rank's own matter.
   std::uint64_t chunk_tokens = 1;
 };
 struct launch_plan {
   phase_plan dispatch;
   phase_plan combine;
+  std::uint64_t receive_tokens = 1;  ///< lamport: tokens of a source that a role of dispatch receives, a power of two
   // Of combine, each rank's own matter:
   std::uint64_t reduce_tokens = 1;  ///< that a block sums at a time, a power of two
   int senders = 1;                  ///< blocks that go on sending until all is sent, while the others sum; >= 1
+};
+
+/// What a plan is made for.
+struct planned_step {
+  std::uint64_t tokens_per_rank = 1;  ///< T
+  switchyard::transport transport = switchyard::transport::fence;
+  int max_blocks = 0;  ///< 0: no further bound
 };
 
 /// One rank's workspace on a fabric.
@@ -38,7 +46,7 @@ class fabric_workspace {
   [[nodiscard]] virtual std::byte* data() const noexcept = 0;
   /// Collective: exchanges windows with the peers, so that launches may address them.
   virtual void connect(comm_backend& backend, std::chrono::nanoseconds timeout) = 0;
-  [[nodiscard]] virtual launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const = 0;
+  [[nodiscard]] virtual launch_plan plan(const planned_step& step, stream_ref stream) const = 0;
   /// Enqueues a phase. The fabric fills in params.ws but for its layout, rank and size.
   virtual void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) = 0;
   virtual void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) = 0;

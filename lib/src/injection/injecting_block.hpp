@@ -22,7 +22,12 @@ class injecting_block {
  public:
   injecting_block(Block& inner, injector& plan, const protocol::workspace_handle& ws)
       : inner_(inner), plan_(plan), ws_(ws) {}
-  ~injecting_block() { flush_deferred(); }
+  ~injecting_block() {
+    flush_deferred();
+    if (held_words_.empty()) return;
+    pause();
+    for (const auto& held : held_words_) inner_.store_word(held.word, held.value);
+  }
   injecting_block(const injecting_block&) = delete;
   injecting_block& operator=(const injecting_block&) = delete;
 
@@ -191,7 +196,49 @@ class injecting_block {
         out, static_cast<std::uint32_t>(changed.size()), [&](std::uint32_t i) { return changed[i]; }, elements, type);
   }
 
+  std::uint64_t load_word(const std::uint64_t* word) {
+    const auto value = inner_.load_word(word);
+    if (!hits(operation::load_word, word) || !is(effect::retag)) return value;
+    return value == protocol::armed ? protocol::encoded(0) : value;  // as if it had come
+  }
+  void store_word(std::uint64_t* word, std::uint64_t value) {
+    const bool arms = value == protocol::armed;
+    if (!hits(arms ? operation::rearm_word : operation::send_word, word)) return inner_.store_word(word, value);
+    if (dropped()) return;
+    const auto amount = plan_.plan().amount;
+    if (is(effect::corrupt)) value ^= amount;
+    if (is(effect::next_slot)) inner_.store_word(word + amount / sizeof(*word), value);  // that one too
+    if (is(effect::redirect)) word = redirected(word);
+    if (is(effect::defer)) return held_words_.push_back({word, value});
+    inner_.store_word(word, value);
+  }
+  template <class RowAt, class OnException>
+  void send_words(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets, RowAt row_at,
+                  OnException on_exception) {
+    const auto listed = [&](std::uint32_t unit, std::uint32_t bits) {
+      if (hits(operation::list_exception, row_at(0)) && dropped()) return;
+      on_exception(unit, bits);
+    };
+    protocol::send_one_by_one(*this, payloads, token, targets, row_at, listed, 0, 1);
+  }
+  template <class ArrivingAt>
+  protocol::wait_status take_rows(std::uint64_t count, ArrivingAt arriving_at, const protocol::payload_list& payloads,
+                                  const protocol::wait_bounds& bounds) {
+    return protocol::take_one_by_one(*this, count, arriving_at, payloads, bounds);
+  }
+  template <class OutputAt>
+  protocol::wait_status take_sum(std::byte* out, std::uint32_t sources, OutputAt output_at, std::uint64_t elements,
+                                 dtype type, const protocol::wait_bounds& bounds) {
+    return protocol::sum_one_by_one(
+        *this, out, sources, output_at, elements, type, bounds,
+        [&](std::byte* to, auto row_at, std::uint64_t count) { sum_rows(to, sources, row_at, count, type); });
+  }
+
  private:
+  struct held_word {
+    std::uint64_t* word;
+    std::uint64_t value;
+  };
   struct held_ticket {
     std::uint32_t* word = nullptr;  ///< that it was drawn from; null: none is held
     std::uint32_t ticket = 0;
@@ -273,6 +320,7 @@ class injecting_block {
   const protocol::workspace_handle& ws_;
   held_ticket held_ticket_;
   std::vector<held_put> deferred_;
+  std::vector<held_word> held_words_;
 };
 
 }  // namespace switchyard::injection

@@ -6,8 +6,7 @@
 
 #include "fabric/host/host_fabric.hpp"
 #include "injection/injecting_block.hpp"
-#include "protocol/fence_combine.hpp"
-#include "protocol/fence_dispatch.hpp"
+#include "protocol/transports.hpp"
 
 namespace switchyard::injection {
 
@@ -15,11 +14,11 @@ namespace switchyard::injection {
 inline std::shared_ptr<fabric> make_injecting_host_fabric(std::shared_ptr<injector> plan) {
   return host::make_host_fabric({[plan](host::host_block& block, const protocol::dispatch_params& params) {
                                    injecting_block<host::host_block> injecting(block, *plan, params.ws);
-                                   protocol::fence_dispatch(injecting, params);
+                                   protocol::run_dispatch(injecting, params);
                                  },
                                  [plan](host::host_block& block, const protocol::combine_params& params) {
                                    injecting_block<host::host_block> injecting(block, *plan, params.ws);
-                                   protocol::fence_combine(injecting, params);
+                                   protocol::run_combine(injecting, params);
                                  }});
 }
 

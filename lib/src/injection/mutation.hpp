@@ -26,6 +26,10 @@ enum class operation : std::uint8_t {
   fill_nan,
   copy_local,
   sum_rows,
+  send_word,   ///< store_word of what is sent
+  rearm_word,  ///< store_word of what is re-armed
+  load_word,
+  list_exception,  ///< send_words: that a word travels as a stand-in
 };
 
 /// What is done instead. `amount` is that of the mutation.
@@ -33,14 +37,16 @@ enum class effect : std::uint8_t {
   extend,      ///< wait_all: with a deadline `amount` microseconds later
   drop,        ///< not at all (wait_all: returns at once; sum_rows: the last row is left out)
   delay,       ///< `amount` microseconds later than it should, in the caller's time
-  defer,       ///< put: after the block's next publish and `amount` microseconds more; as if the release were missing
+  defer,       ///< put: after the block's next publish and `amount` microseconds more; as if the release were missing;
+               ///< send_word, rearm_word: when the block has left its phase, and `amount` microseconds later
   shift,       ///< put: `amount` rows further
   shorten,     ///< put: without the last `amount` bytes
   lengthen,    ///< put: with `amount` bytes more than the row has
-  redirect,    ///< put, post, publish: at the rank `amount` places after the right one
-  retag,       ///< post, publish: `amount` added to the tag; poll, poll_flag: every tag reads as the epoch that is due
-  corrupt,     ///< post, poll, put_u32: data xor `amount`
-  next_slot,   ///< post: `amount` bytes further in the region
+  redirect,    ///< put, post, publish, send_word: at the rank `amount` places after the right one
+  retag,       ///< post, publish: `amount` added to the tag; poll, poll_flag: every tag reads as the epoch that is due;
+               ///< load_word: an armed word reads as one that has come
+  corrupt,     ///< post, poll, put_u32, send_word: data xor `amount`
+  next_slot,   ///< post: `amount` bytes further in the region; rearm_word: there too
   reorder,     ///< draw_ticket: pairs of tickets swapped; sum_rows: rows in reverse
   round_each,  ///< sum_rows: the sum is rounded after every row
 };

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "layout/lamport_row.hpp"
 #include "switchyard/spec/faults.hpp"
 
 namespace switchyard::layout {
@@ -21,6 +22,7 @@ struct extents {
   std::uint64_t scale_bytes = 0;        ///< capacity of a hidden_states_scale row
   std::uint64_t extra_bytes = 0;        ///< capacity of an extra row
   std::uint64_t combine_row_bytes = 0;  ///< capacity of an expert output row
+  std::uint64_t lamport_tokens = 0;     ///< most tokens of a rank in a Lamport step; 0: there are no such steps
 
   /// Ranks that one token can go to at most.
   [[nodiscard]] constexpr std::uint64_t slots() const { return top_k < ep_size ? top_k : ep_size; }
@@ -30,6 +32,14 @@ struct extents {
   [[nodiscard]] constexpr std::uint64_t max_chunks() const { return max_tokens < 2048 ? max_tokens : 2048; }
   [[nodiscard]] constexpr std::uint64_t header_words() const { return fixed_header_words + bitmap_words(); }
   [[nodiscard]] constexpr std::uint64_t receive_rows() const { return ep_size * max_tokens; }
+  /// Bytes from one row of the Lamport inboxes to the next: of a token's payloads, and of an expert output.
+  [[nodiscard]] constexpr std::uint64_t lamport_row_bytes() const {
+    const auto ids = units_of(top_k * 4);
+    return lamport_stride(units_of(hidden_bytes) + 2 * ids + units_of(scale_bytes) + units_of(extra_bytes));
+  }
+  [[nodiscard]] constexpr std::uint64_t lamport_output_bytes() const {
+    return lamport_stride(units_of(combine_row_bytes));
+  }
 
   static constexpr std::uint64_t fixed_header_words = 16;
 };
@@ -52,8 +62,10 @@ enum class region : std::uint8_t {
   extra,
   combine_rows,
   combine_inbox,
+  lamport_dispatch_inbox,
+  lamport_combine_inbox,
 };
-inline constexpr std::size_t num_regions = 17;
+inline constexpr std::size_t num_regions = 19;
 
 /// Who stores into a region while a phase runs.
 enum class writer : std::uint8_t { self, peers };
@@ -114,6 +126,12 @@ inline constexpr std::array<region_spec, num_regions> region_table{{
     {region::combine_inbox, "combine_inbox", "max_tokens * slots * combine_row_bytes", writer::peers, false,
      "outputs of other ranks' experts as they arrive",
      [](const extents& e) { return e.max_tokens * e.slots() * e.combine_row_bytes; }},
+    {region::lamport_dispatch_inbox, "lamport_dispatch_inbox", "ep_size * lamport_tokens * lamport_row_bytes",
+     writer::peers, true, "tokens of Lamport steps as they arrive, armed between steps",
+     [](const extents& e) { return e.ep_size * e.lamport_tokens * e.lamport_row_bytes(); }},
+    {region::lamport_combine_inbox, "lamport_combine_inbox", "lamport_tokens * slots * lamport_output_bytes",
+     writer::peers, true, "outputs of Lamport steps as they arrive, armed between steps",
+     [](const extents& e) { return e.lamport_tokens * e.slots() * e.lamport_output_bytes(); }},
 }};
 
 inline constexpr std::uint64_t region_alignment = 256;  ///< every view starts on it, so any vector width may be used
@@ -138,6 +156,15 @@ struct workspace_layout {
   [[nodiscard]] constexpr std::uint64_t flag_offset(phase which, std::uint64_t owner, std::uint64_t chunk) const {
     const auto base = offset_of(which == phase::dispatch ? region::dispatch_flags : region::combine_flags);
     return base + (owner * dims.max_chunks() + chunk) * 8;
+  }
+  /// The inbox row of a token of `source`, strided by what may come, not by what a step has.
+  [[nodiscard]] constexpr std::uint64_t lamport_row_offset(std::uint64_t source, std::uint64_t token) const {
+    return offset_of(region::lamport_dispatch_inbox) +
+           (source * dims.lamport_tokens + token) * dims.lamport_row_bytes();
+  }
+  /// The inbox row of an output; `place` is token * slots + slot.
+  [[nodiscard]] constexpr std::uint64_t lamport_output_offset(std::uint64_t place) const {
+    return offset_of(region::lamport_combine_inbox) + place * dims.lamport_output_bytes();
   }
 };
 

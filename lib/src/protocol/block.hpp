@@ -9,26 +9,13 @@
 
 #include "layout/device_code.hpp"
 #include "layout/round_state.hpp"
+#include "protocol/lamport_rows.hpp"
 #include "protocol/payload_rows.hpp"
 #include "protocol/routing.hpp"
+#include "protocol/wait_bounds.hpp"
 #include "switchyard/spec/dtypes.hpp"
 
 namespace switchyard::protocol {
-
-enum class wait_status : std::uint8_t {
-  ready,
-  notice,   ///< a peer, or abort(), has told this rank of a fault
-  expired,  ///< the phase's deadline has passed
-  probed,   ///< the caller's probe asked to stop
-};
-
-/// What ends a wait besides its condition, and what it is for.
-struct wait_bounds {
-  const std::uint64_t* notice = nullptr;  ///< this rank's notice word
-  std::uint32_t incarnation = 0;          ///< tag of a notice that counts
-  std::uint64_t deadline_ns = 0;          ///< on the clock of now_ns()
-  awaited what = awaited::nothing;
-};
 
 /// The operations of a block. All threads of the team call each one with the same arguments, unless marked [thread];
 /// results marked [team] are equal on all threads. Words that another rank, another block or the host may change at any
@@ -51,9 +38,13 @@ struct wait_bounds {
 /// | poll [thread]      | one 64-bit load that pairs with post; no order over rows                                   |
 /// | store, load        | relaxed, among the blocks of this rank: a stored word is valid by itself (its tag), or is  |
 /// |                    | read by later launches only, which the end of this one releases everything to              |
-/// | announce [thread]  | releases everything this thread did before, at system scope                                |
-/// | draw_ticket        | relaxed                                                                                    |
-/// | arrive [thread]    | acquire and release among the blocks of this rank: the last to arrive sees what others did |
+/// | load_word [thread] | one 64-bit load of a Lamport word, relaxed: the word is its own flag, and nothing else | | |
+/// follows from it                                                                            | | store_word [thread]|
+/// one 64-bit store of a Lamport word, relaxed: to a peer the payload itself; to this rank     | |                    |
+/// re-arming, which a later publish of the stream hands over (docs/decisions/009)              | | announce [thread]  |
+/// releases everything this thread did before, at system scope                                | | draw_ticket        |
+/// relaxed                                                                                    | | arrive [thread]    |
+/// acquire and release among the blocks of this rank: the last to arrive sees what others did |
 template <class B>
 concept block = requires(B b, std::byte* bytes, const std::byte* source, std::uint64_t* word, std::uint32_t* word32,
                          std::int32_t* ints, std::uint64_t u64, std::uint32_t u32,
@@ -62,7 +53,9 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
                          bool (*ready)(std::uint64_t), bool (*probe)(), const payload_list& payloads,
                          row_target (*target_at)(std::uint32_t), const token_ids& routing,
                          void (*visit)(std::uint32_t, std::uint32_t, std::int32_t),
-                         void (*count)(std::int32_t, std::uint32_t), void (*both)(), void (*body)(std::uint64_t)) {
+                         void (*count)(std::int32_t, std::uint32_t), void (*both)(), void (*body)(std::uint64_t),
+                         std::uint64_t* (*inbox_row)(std::uint32_t), void (*exception)(std::uint32_t, std::uint32_t),
+                         arriving_row (*arriving)(std::uint64_t), arriving_output (*output)(std::uint32_t)) {
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
   b.sync();
@@ -113,6 +106,20 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   b.for_each_row(u64, body);
   // out = sum of the `u32` rows row_at(0), row_at(1) ... of this rank's memory in order, as DESIGN's combine contract.
   b.sum_rows(bytes, u32, row_at, u64, dtype{});
+
+  // Lamport memory (lamport_words.hpp).
+  { b.load_word(word) } -> std::same_as<std::uint64_t>;  // [thread]
+  b.store_word(word, u64);                               // [thread]
+  // The units of token u64's payloads to the rows inbox_row(0) .. inbox_row(u32 - 1), null ones left out; each word is
+  // stored once. Calls exception(unit, bits) for a unit with words that travel as stand-ins. Belongs to the part of the
+  // team that has the row, as put does.
+  b.send_words(payloads, u64, u32, inbox_row, exception);
+  // Waits for the rows arriving(0) .. arriving(u64 - 1), null ones left out; puts every word where it belongs as it
+  // comes, and re-arms it right after. Trailers and lists of exceptions are awaited too, but left as they are: another
+  // thread may still have to look. Several words of a thread are under way at once.
+  { b.take_rows(u64, arriving, payloads, bounds) } -> std::same_as<wait_status>;
+  // The same for one row of each source output(0) .. output(u32 - 1), summed into `bytes` as by sum_rows.
+  { b.take_sum(bytes, u32, output, u64, dtype{}, bounds) } -> std::same_as<wait_status>;
 };
 
 /// How a block goes to a function that is kept out of line: as a copy where that is trivial, because what a caller

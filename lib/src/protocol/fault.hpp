@@ -34,6 +34,10 @@ SWITCHYARD_DEVICE inline std::uint32_t declared(const phase_frame& frame, header
   return declared(frame, static_cast<std::uint64_t>(which));
 }
 
+SWITCHYARD_DEVICE inline bool is_lamport(const phase_frame& frame) {
+  return declared(frame, header_word::transport) == static_cast<std::uint32_t>(transport::lamport);
+}
+
 constexpr wait_bounds bounds_for(const phase_frame& frame, awaited what) {
   auto bounds = frame.bounds;
   bounds.what = what;
@@ -55,8 +59,11 @@ SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& w
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
   SWITCHYARD_ROLLED
   for (std::uint64_t i = 0; i < bitmap_word + (tokens + 31) / 32; ++i) {
-    if (i != static_cast<std::uint64_t>(header_word::reserved) && !is_fresh(words + i)) return false;
+    if (i != static_cast<std::uint64_t>(header_word::rearm_credit) && !is_fresh(words + i)) return false;
   }
+  // Lamport rows raise no flags, and one that was taken reads as one that has not come: raise() adds who was waited
+  // for.
+  if (is_lamport(frame)) return true;
   const auto bits_at = [&](std::uint64_t w) { return layout::data_of(block.poll(words + bitmap_word + w)); };
   const std::uint64_t rows = count_bits(bits_at, 0, tokens);
   // A rank sums the outputs of its own experts where they are.
@@ -125,6 +132,7 @@ SWITCHYARD_DEVICE_APART void raise(Block& block, const workspace_handle& ws, con
     fault.waited_ns = block.now_ns() - frame.start_ns;
     fault.timeout_ns = frame.timeout_ns;
     fault.missing = incomplete_peers(block, ws, frame);
+    if (is_lamport(frame) && fault.awaited == awaited::rows && fault.rank >= 0) insert(fault.missing, fault.rank);
     if (fault.origin < 0) fault.origin = ws.rank;
     block.record(ws.mailbox, fault);
     tell_all_ranks(block, ws, fault, frame.incarnation);

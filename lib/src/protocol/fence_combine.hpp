@@ -29,7 +29,7 @@ SWITCHYARD_DEVICE void tell_origin(Block& block, const combine_params& p, const 
   for (std::uint64_t i = block.thread_index(); i < words; i += block.num_threads()) {
     if (i >= bitmap_word || i == static_cast<std::uint64_t>(header_word::row_count)) {
       block.post(slot + i, layout::tagged(layout::data_of(block.poll(sent + i)), frame.epoch));
-    } else {
+    } else if (!is_posted_apart(i)) {
       post_fixed_word(block, ws, frame, p.words, origin, static_cast<std::uint32_t>(i));
     }
   }

@@ -136,7 +136,7 @@ SWITCHYARD_DEVICE void post_header_part(Block& block, const dispatch_params& p, 
     SWITCHYARD_ROLLED
     for (std::uint32_t i = block.thread_index(); i < s.ranks * fixed_header_words; i += block.num_threads()) {
       const auto index = i % static_cast<std::uint32_t>(fixed_header_words);
-      if (index == static_cast<std::uint32_t>(header_word::row_count)) continue;
+      if (is_posted_apart(index)) continue;
       post_fixed_word(block, ws, frame, p.words, static_cast<std::int32_t>(i / fixed_header_words), index);
     }
   }

@@ -32,11 +32,17 @@ enum class header_word : std::uint8_t {
   combine_dtype,
   incarnation,
   num_tokens,  ///< n of the sender: told, not compared
-  reserved,
+  rearm_credit,
 };
-static_assert(static_cast<std::size_t>(header_word::reserved) + 1 == fixed_header_words);
+static_assert(static_cast<std::size_t>(header_word::rearm_credit) + 1 == fixed_header_words);
 
 inline constexpr std::uint64_t bitmap_word = fixed_header_words;  ///< index of the bitmap's first word
+
+/// Whether a fixed word is posted apart from the others: by whoever knows it, or by whoever releases it.
+constexpr bool is_posted_apart(std::uint64_t index) {
+  return index == static_cast<std::uint64_t>(header_word::row_count) ||
+         index == static_cast<std::uint64_t>(header_word::rearm_credit);
+}
 
 /// What stands in a fixed word: one phrase each, for docs/protocol.md.
 struct header_word_spec {
@@ -55,12 +61,13 @@ inline constexpr std::array<header_word_spec, fixed_header_words> header_word_ta
     {header_word::hidden_states_scale_row_bytes, "hidden_states_scale_row_bytes", "the same"},
     {header_word::extra_row_bytes, "extra_row_bytes", "the same"},
     {header_word::transport, "transport", "of the phase"},
-    {header_word::chunk_tokens, "chunk_tokens", "tokens (dispatch) or rows (combine) under one flag"},
+    {header_word::chunk_tokens, "chunk_tokens", "tokens (dispatch) or rows (combine) under one flag; lamport: 0"},
     {header_word::combine_hidden_size, "combine_hidden_size", "h; 0 in dispatch"},
     {header_word::combine_dtype, "combine_dtype", "of expert outputs and sums; 0 in dispatch"},
     {header_word::incarnation, "incarnation", "of the sender's workspace"},
     {header_word::num_tokens, "num_tokens", "n of the sender: told, not compared"},
-    {header_word::reserved, "reserved", "0"},
+    {header_word::rearm_credit, "rearm_credit",
+     "lamport: 1, released after all that earlier phases re-armed; fence: not sent"},
 }};
 static_assert(
     [] {
@@ -71,7 +78,8 @@ static_assert(
     }(),
     "the table is indexed by header_word");
 
-/// Words on which all ranks must agree, in the order in which a disagreement is named.
+/// Words on which all ranks must agree, in the order in which a disagreement is named: the transport, and how it cuts a
+/// step, after what they follow from.
 struct must_match {
   header_word word;
   step_field field;
@@ -80,7 +88,6 @@ inline constexpr std::size_t num_must_match = 12;
 constexpr std::array<must_match, num_must_match> must_match_words() {
   return {{
       {header_word::incarnation, step_field::incarnation},
-      {header_word::transport, step_field::transport},
       {header_word::runtime_max_tokens_per_rank, step_field::runtime_max_tokens_per_rank},
       {header_word::payload_set, step_field::payload_set},
       {header_word::hidden_states_row_bytes, step_field::hidden_states_row_bytes},
@@ -88,6 +95,7 @@ constexpr std::array<must_match, num_must_match> must_match_words() {
       {header_word::topk_weights_row_bytes, step_field::topk_weights_row_bytes},
       {header_word::hidden_states_scale_row_bytes, step_field::hidden_states_scale_row_bytes},
       {header_word::extra_row_bytes, step_field::extra_row_bytes},
+      {header_word::transport, step_field::transport},
       {header_word::chunk_tokens, step_field::chunk_tokens},
       {header_word::combine_hidden_size, step_field::combine_hidden_size},
       {header_word::combine_dtype, step_field::combine_dtype},
@@ -103,6 +111,10 @@ constexpr std::uint32_t get(const step_words& words, header_word which) {
 }
 constexpr void set(step_words& words, header_word which, std::uint32_t value) {
   words[static_cast<std::size_t>(which)] = value;
+}
+
+constexpr transport transport_of(const step_words& words) {
+  return static_cast<transport>(get(words, header_word::transport));
 }
 
 /// FNV-1a over the must-match words but for the incarnation, which only the workspace knows. The host computes it.

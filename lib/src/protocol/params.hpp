@@ -73,7 +73,9 @@ struct dispatch_params {
   std::uint64_t num_tokens = 0;       ///< n
   std::uint64_t tokens_per_rank = 1;  ///< T
   std::uint32_t chunk_shift = 0;      ///< of chunk_tokens(): a GPU shifts in no time, and divides in a long one
-  std::uint32_t receive_shift = 0;    ///< receive_parts_shift(T), from the host, where std::bit_width can be relied on
+  /// fence: receive_parts_shift(T), from the host, where std::bit_width can be relied on; lamport: of the tokens that a
+  /// role receives.
+  std::uint32_t receive_shift = 0;
 
   [[nodiscard]] constexpr std::uint64_t chunk_tokens() const { return std::uint64_t{1} << chunk_shift; }
   [[nodiscard]] constexpr std::uint32_t chunks() const {
@@ -104,12 +106,20 @@ inline constexpr std::uint64_t header_tally_words = sizeof(header_tally) / sizeo
 inline constexpr std::uint64_t combine_routes_word = 6;  ///< behind the tally, where 8 bytes are aligned
 static_assert(combine_routes_word >= header_tally_words);
 
+/// What a role that sends so many Lamport rows of so many units lists their exceptions in.
+constexpr std::uint64_t exception_scratch_words(std::uint64_t rows, std::uint64_t units) {
+  return rows * (1 + layout::exception_words(units));
+}
+
 /// 32-bit words of scratch that a block needs: rows of earlier tokens for every rank; bits of the chunk for every rank;
 /// ranks of each of the chunk's tokens. Or, to receive: the bitmap of a source.
 constexpr std::uint64_t scratch_words(const dispatch_params& p) {
   const auto span_words = (p.chunk_tokens() + 31) / 32;  // a chunk never straddles a word that it does not fill
   const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
-  const auto to_send = ranks * span_words + p.chunk_tokens() * p.ws.layout.dims.slots();
+  auto to_send = ranks * span_words + p.chunk_tokens() * p.ws.layout.dims.slots();
+  if (transport_of(p.words) == transport::lamport) {
+    to_send += exception_scratch_words(p.chunk_tokens(), p.payloads.units_of_row());
+  }
   const auto to_receive = (p.tokens_per_rank + 31) / 32;
   return header_tally_words + ranks + (to_send > to_receive ? to_send : to_receive);
 }
@@ -119,12 +129,13 @@ struct combine_params {
   step_words words{};
   std::uint32_t words_digest = 0;            ///< digest_of(words)
   const std::byte* expert_output = nullptr;  ///< [ep_size * T, elements], in the workspace or not
+  payload_list outputs;                      ///< the same, as what a Lamport combine sends
   std::byte* output = nullptr;               ///< [num_tokens, elements]
   dtype type = dtype::bf16;
   std::uint64_t elements = 0;  ///< h
   std::uint64_t num_tokens = 0;
   std::uint64_t tokens_per_rank = 1;
-  std::uint32_t chunk_shift = 0;   ///< of chunk_tokens()
+  std::uint32_t chunk_shift = 0;   ///< of chunk_tokens(); lamport: of the tokens whose outputs a role sends
   std::uint32_t reduce_shift = 0;  ///< of reduce_tokens()
   std::uint32_t senders = 1;       ///< blocks that go on sending until all is sent, >= 1
 
@@ -137,8 +148,13 @@ struct combine_params {
   [[nodiscard]] constexpr std::uint64_t reduce_tokens() const { return std::uint64_t{1} << reduce_shift; }
 };
 
-/// Or, to sum: the routes of the tokens.
+/// Or, to sum: the routes of the tokens; Lamport: of one token, or where rows go and what their exceptions are.
 constexpr std::uint64_t scratch_words(const combine_params& p) {
+  if (transport_of(p.words) == transport::lamport) {
+    const auto of_token = p.ws.layout.dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
+    const auto to_send = p.chunk_tokens() + exception_scratch_words(p.chunk_tokens(), p.outputs.units_of_row());
+    return combine_routes_word + (of_token > to_send ? of_token : to_send);
+  }
   const auto routes = p.reduce_tokens() * p.ws.layout.dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
   return combine_routes_word + routes;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "layout/device_code.hpp"
+#include "layout/lamport_row.hpp"
 
 namespace switchyard::protocol {
 
@@ -17,6 +18,7 @@ struct payload_source {
   std::uint32_t row_bytes = 0;     ///< > 0
   std::uint32_t access_bytes = 1;  ///< the widest of 16, 8, 4, 2, 1 that divides row_bytes
   std::uint32_t end_access = 0;    ///< accesses of a row of this payload and of all before it
+  std::uint32_t end_unit = 0;      ///< the same in units of Lamport memory
 };
 inline constexpr std::size_t max_payloads = 5;
 
@@ -30,8 +32,11 @@ struct payload_list {
     std::uint32_t access = 16;
     while (row_bytes % access != 0) access /= 2;
     const auto before = count == 0 ? 0 : items[count - 1].end_access;
-    items[count++] = {data, destination, row_bytes, access, before + row_bytes / access};
+    const auto units = units_of_row() + static_cast<std::uint32_t>(layout::units_of(row_bytes));
+    items[count++] = {data, destination, row_bytes, access, before + row_bytes / access, units};
   }
+  /// Units that a token's payloads take in Lamport memory.
+  [[nodiscard]] constexpr std::uint32_t units_of_row() const { return count == 0 ? 0 : items[count - 1].end_unit; }
 };
 
 /// Product of two numbers of 32 bits: what offsets are made of. A GPU has an instruction for it, and builds longer ones

@@ -51,7 +51,8 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
                                .hidden_bytes = 10,
                                .scale_bytes = 14,
                                .extra_bytes = 22,
-                               .combine_row_bytes = 26};
+                               .combine_row_bytes = 26,
+                               .lamport_tokens = 40};
     // The derived names by the words of the page, not by the code.
     const std::map<std::string, std::uint64_t, std::less<>> names{{"ep_size", ep_size},
                                                                   {"top_k", 6},
@@ -64,7 +65,11 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
                                                                   {"slots", ep_size < 6 ? ep_size : 6},
                                                                   {"bitmap_words", 65},
                                                                   {"header_words", 16 + 65},
-                                                                  {"max_chunks", 2048}};
+                                                                  {"max_chunks", 2048},
+                                                                  {"lamport_tokens", 40},
+                                                                  // 1 + 2 + 2 + 1 + 2 units, a trailer, 1 word
+                                                                  {"lamport_row_bytes", 256},
+                                                                  {"lamport_output_bytes", 128}};
     for (const auto& spec : layout::region_table) {
       EXPECT_EQ(value_of(spec.formula, names), spec.bytes(dims)) << spec.name;
     }

@@ -35,6 +35,8 @@ struct exchange {
   std::array<std::size_t, 5> row_bytes{};  ///< 0: not declared
   std::int64_t combine_hidden_size = 0;
   bool zero_copy = true;
+  /// Whether the k-th token of a source has the k-th of its expert rows, wherever its row is: for comparing row orders.
+  bool experts_by_token = false;
 
   [[nodiscard]] std::size_t combine_row_bytes() const {
     return static_cast<std::size_t>(combine_hidden_size) * itemsize(params.dtype);
@@ -43,6 +45,7 @@ struct exchange {
     return static_cast<std::size_t>(ep_size) * static_cast<std::size_t>(tokens_per_rank);
   }
   std::function<std::shared_ptr<fabric>(int)> make_fabric;  ///< none: the host fabric
+  bool hard_words = false;  ///< payloads and outputs of the words that Lamport rows treat apart, and their neighbours
   int workers = 1;
 
   [[nodiscard]] group_options group() const {
@@ -73,6 +76,27 @@ inline std::vector<std::byte> random_bytes(std::size_t bytes, std::mt19937_64& r
   return made;
 }
 
+/// All ones, whose inverse is 0; what reads as its stand-in; those two half by half; 0 and 1; NaNs and infinities.
+inline std::vector<std::byte> hard_bytes(std::size_t bytes, std::mt19937_64& random) {
+  constexpr std::array<std::uint64_t, 9> words{~std::uint64_t{0},
+                                               ~std::uint64_t{1},
+                                               0,
+                                               1,
+                                               0xFFFFFFFF00000000ULL,
+                                               0x00000000FFFFFFFFULL,
+                                               0x7FFF7FC07F80FF80ULL,
+                                               0x8000000000000000ULL,
+                                               0xFFFFFFFEFFFFFFFFULL};
+  auto made = random_bytes(bytes, random);
+  for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
+    const auto drawn = random();
+    // Rows without a single such word, too: seven in eight keep theirs in one place of four only.
+    if (drawn % 4 != 0 && drawn / 64 % 8 != 0) continue;
+    std::memcpy(made.data() + i, &words.at(drawn / 4096 % words.size()), 8);
+  }
+  return made;
+}
+
 inline rank_bytes make_inputs(const exchange& shape, int rank, int step) {
   std::mt19937_64 random(static_cast<std::uint64_t>(1000 * step + rank));
   rank_bytes made;
@@ -81,15 +105,17 @@ inline rank_bytes make_inputs(const exchange& shape, int rank, int step) {
                         ? shape.tokens_per_rank
                         : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(shape.tokens_per_rank + 1));
   const auto n = static_cast<std::size_t>(made.num_tokens);
-  for (std::size_t i = 0; i < made.payloads.size(); ++i)
-    made.payloads[i] = random_bytes(n * shape.row_bytes[i], random);
+  const auto make_bytes = shape.hard_words ? hard_bytes : random_bytes;
+  for (std::size_t i = 0; i < made.payloads.size(); ++i) {
+    made.payloads[i] = make_bytes(n * shape.row_bytes[i], random);
+  }
   const auto ids = n * static_cast<std::size_t>(shape.params.top_k);
   for (std::size_t i = 0; i < ids; ++i) {
     // Now and then an id that is no expert; duplicates come by themselves.
     const auto id = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.params.num_experts + 2)) - 1;
     std::memcpy(made.payloads[1].data() + i * sizeof(id), &id, sizeof(id));
   }
-  made.experts = random_bytes(shape.receive_rows() * shape.combine_row_bytes(), random);
+  made.experts = make_bytes(shape.receive_rows() * shape.combine_row_bytes(), random);
   return made;
 }
 
@@ -100,18 +126,49 @@ struct rank_outcome {
   std::vector<std::byte> output;
 };
 
-/// Blanks the rows of a view that hold no token: their bytes are unspecified.
-inline void blank_padding(std::vector<std::byte>& view, std::size_t row_bytes, std::int64_t tokens_per_rank,
-                          const std::vector<std::int32_t>& counts) {
-  for (std::size_t source = 0; source < counts.size(); ++source) {
-    const auto first = source * static_cast<std::size_t>(tokens_per_rank) + static_cast<std::size_t>(counts[source]);
-    const auto last = (source + 1) * static_cast<std::size_t>(tokens_per_rank);
-    std::fill(view.begin() + static_cast<std::ptrdiff_t>(first * row_bytes),
-              view.begin() + static_cast<std::ptrdiff_t>(last * row_bytes), std::byte{0});
+/// Whether a row holds a token, which its ids tell whatever the row order. The tests' invalid tokens go nowhere.
+inline bool holds_token(const std::vector<std::byte>& ids, const exchange& shape, std::size_t row) {
+  const auto invalid = shape.params.invalid_expert_id;
+  for (std::size_t at = 0; at < shape.row_bytes[1]; at += sizeof(invalid)) {
+    if (std::memcmp(ids.data() + row * shape.row_bytes[1] + at, &invalid, sizeof(invalid)) != 0) return true;
+  }
+  return false;
+}
+
+/// Blanks the rows of all views that hold no token: their bytes are unspecified.
+inline void blank_padding(rank_outcome& result, const exchange& shape) {
+  for (std::size_t row = 0; row < shape.receive_rows(); ++row) {
+    if (holds_token(result.views[1], shape, row)) continue;
+    for (std::size_t i = 0; i < result.views.size(); ++i) {
+      if (i == 1 || shape.row_bytes[i] == 0) continue;
+      const auto first = result.views[i].begin() + static_cast<std::ptrdiff_t>(row * shape.row_bytes[i]);
+      std::fill_n(first, shape.row_bytes[i], std::byte{0});
+    }
+  }
+}
+
+/// Moves `rows`, of which the k-th of a source belongs to the k-th of its tokens, to where the tokens are.
+inline void move_to_tokens(std::byte* rows, std::size_t row_bytes, const std::vector<std::byte>& ids,
+                           const exchange& shape) {
+  const std::vector<std::byte> given(rows, rows + shape.receive_rows() * row_bytes);
+  const auto per_source = static_cast<std::size_t>(shape.tokens_per_rank);
+  for (std::size_t row = 0, next = 0; row < shape.receive_rows(); ++row) {
+    if (row % per_source == 0) next = row;
+    if (holds_token(ids, shape, row)) std::memcpy(rows + row * row_bytes, given.data() + next++ * row_bytes, row_bytes);
   }
 }
 
 using outcomes = std::vector<std::vector<rank_outcome>>;  ///< [step][rank]
+
+/// Every Lamport word of a workspace that nobody stores to any more reads as one that has not come.
+inline bool is_armed(const one_sided_all_to_all& instance, const exchange& shape) {
+  for (const auto& region : workspace_regions(shape.params, shape.config, shape.ep_size)) {
+    if (!region.name.starts_with("lamport_")) continue;
+    const auto* first = instance.workspace_data() + region.offset;
+    if (std::any_of(first, first + region.bytes, [](std::byte b) { return b != std::byte{0}; })) return false;
+  }
+  return true;
+}
 
 inline outcomes run_on_host(const exchange& shape, int steps) {
   outcomes all(static_cast<std::size_t>(steps), std::vector<rank_outcome>(static_cast<std::size_t>(shape.ep_size)));
@@ -139,10 +196,13 @@ inline outcomes run_on_host(const exchange& shape, int steps) {
         if (shape.row_bytes[i] == 0) continue;
         const auto view = received.*result_views[i];
         result.views[i].assign(view.data, view.data + shape.receive_rows() * view.row_bytes);
-        if (i != 1) blank_padding(result.views[i], view.row_bytes, shape.tokens_per_rank, result.counts);
       }
+      blank_padding(result, shape);
       aligned_bytes experts(made.experts.size());
       std::memcpy(experts.as<std::byte>(), made.experts.data(), made.experts.size());
+      if (shape.experts_by_token) {
+        move_to_tokens(experts.as<std::byte>(), shape.combine_row_bytes(), result.views[1], shape);
+      }
       aligned_bytes output(static_cast<std::size_t>(made.num_tokens) * shape.combine_row_bytes());
       instance.combine({experts.as<void>(), shape.combine_hidden_size, shape.params.dtype},
                        {output.as<void>(), made.num_tokens}, stream);
@@ -152,6 +212,9 @@ inline outcomes run_on_host(const exchange& shape, int steps) {
       result.output.assign(bytes, bytes + static_cast<std::size_t>(made.num_tokens) * shape.combine_row_bytes());
     }
   });
+  for (int rank = 0; rank < shape.ep_size; ++rank) {
+    EXPECT_TRUE(is_armed(group.instance(rank), shape)) << "rank " << rank << " has left a word that it was sent";
+  }
   return all;
 }
 

@@ -160,11 +160,15 @@ class token_batch {
 inline combine_inputs identity_experts(one_sided_all_to_all& instance, const dispatch_result& received,
                                        host_stream& stream) {
   const auto buffer = instance.combine_input_buffer(dtype::bf16);
-  stream.enqueue([=] {
-    for (std::size_t source = 0; source < received.recv_counts.size(); ++source) {
-      const auto first = source * static_cast<std::size_t>(received.tokens_per_rank) * buffer.row_bytes;
-      const auto bytes = static_cast<std::size_t>(received.recv_counts[source]) * buffer.row_bytes;
-      if (bytes != 0) std::memcpy(buffer.data + first, received.hidden_states.data + first, bytes);
+  stream.enqueue([=, invalid = instance.params().invalid_expert_id] {
+    const auto rows = received.recv_counts.size() * static_cast<std::size_t>(received.tokens_per_rank);
+    for (std::size_t row = 0; row < rows; ++row) {
+      const auto* ids =
+          reinterpret_cast<const std::int32_t*>(received.topk_ids.data + row * received.topk_ids.row_bytes);
+      const auto* last = ids + received.topk_ids.row_bytes / sizeof(*ids);
+      if (std::all_of(ids, last, [&](std::int32_t id) { return id == invalid; })) continue;
+      std::memcpy(buffer.data + row * buffer.row_bytes, received.hidden_states.data + row * buffer.row_bytes,
+                  buffer.row_bytes);
     }
   });
   return {buffer.data, instance.params().hidden_size, dtype::bf16};

@@ -15,8 +15,7 @@
 
 #include "fabric/host/host_block.hpp"
 #include "fabric/host/host_fabric.hpp"
-#include "protocol/fence_combine.hpp"
-#include "protocol/fence_dispatch.hpp"
+#include "protocol/transports.hpp"
 
 namespace switchyard::test {
 
@@ -186,6 +185,27 @@ class team_block {
     host::host_block::sum_rows(out + first * itemsize(type), num_rows, shifted, last - first, type);
   }
 
+  static std::uint64_t load_word(const std::uint64_t* word) { return host::host_block::load_word(word); }
+  static void store_word(std::uint64_t* word, std::uint64_t value) { host::host_block::store_word(word, value); }
+  template <class RowAt, class OnException>
+  void send_words(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets, RowAt row_at,
+                  OnException on_exception) {
+    protocol::send_one_by_one(*this, payloads, token, targets, row_at, on_exception, part_.index, part_.count);
+  }
+  template <class ArrivingAt>
+  protocol::wait_status take_rows(std::uint64_t count, ArrivingAt arriving_at, const protocol::payload_list& payloads,
+                                  const protocol::wait_bounds& bounds) {
+    return protocol::take_one_by_one(*this, count, arriving_at, payloads, bounds);
+  }
+  template <class OutputAt>
+  protocol::wait_status take_sum(std::byte* out, std::uint32_t sources, OutputAt output_at, std::uint64_t elements,
+                                 dtype type, const protocol::wait_bounds& bounds) {
+    return protocol::sum_one_by_one(*this, out, sources, output_at, elements, type, bounds,
+                                    [&](std::byte* to, auto row_at, std::uint64_t count) {
+                                      host::host_block::sum_rows(to, sources, row_at, count, type);
+                                    });
+  }
+
  private:
   struct team_part {
     std::uint32_t index;
@@ -237,10 +257,10 @@ void run_team(host::host_block& launched, Phase phase) {
 /// The host fabric with teams of several threads.
 inline std::shared_ptr<fabric> make_team_fabric() {
   return host::make_host_fabric({[](host::host_block& launched, const protocol::dispatch_params& params) {
-                                   run_team(launched, [&](team_block& b) { protocol::fence_dispatch(b, params); });
+                                   run_team(launched, [&](team_block& b) { protocol::run_dispatch(b, params); });
                                  },
                                  [](host::host_block& launched, const protocol::combine_params& params) {
-                                   run_team(launched, [&](team_block& b) { protocol::fence_combine(b, params); });
+                                   run_team(launched, [&](team_block& b) { protocol::run_combine(b, params); });
                                  }});
 }
 

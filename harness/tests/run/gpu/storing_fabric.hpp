@@ -44,8 +44,8 @@ class storing_workspace final : public fabric_workspace {
 
   [[nodiscard]] std::byte* data() const noexcept override { return right_->data(); }
   void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override { right_->connect(backend, timeout); }
-  [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const override {
-    return right_->plan(tokens_per_rank, max_blocks, stream);
+  [[nodiscard]] launch_plan plan(const planned_step& step, stream_ref stream) const override {
+    return right_->plan(step, stream);
   }
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
     auto given = params;

@@ -14,7 +14,8 @@ enum class phase : std::uint8_t { dispatch, combine };
 
 /// The protocol of a phase.
 enum class transport : std::uint8_t {
-  fence,  ///< rows, then a released flag for each chunk of rows
+  fence,    ///< rows, then a released flag for each chunk of rows
+  lamport,  ///< every word of a row says by itself that it has come
 };
 
 /// Why a phase failed.
@@ -79,6 +80,7 @@ constexpr std::string_view to_string(phase which) noexcept { return which == pha
 constexpr std::string_view to_string(transport which) noexcept {
   switch (which) {
     case transport::fence: return "fence";
+    case transport::lamport: return "lamport";
   }
   return "unknown";
 }

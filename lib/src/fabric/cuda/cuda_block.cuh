@@ -8,6 +8,7 @@
 
 #include "fabric/cuda/block_shape.hpp"
 #include "fabric/cuda/bulk_copier.cuh"
+#include "fabric/cuda/lamport_units.cuh"
 #include "fabric/cuda/ordered_access.cuh"
 #include "fabric/cuda/owner_walk.cuh"
 #include "fabric/cuda/row_copies.cuh"
@@ -210,10 +211,6 @@ class cuda_block {
   template <class Ready, class Probe>
   __device__ protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds,
                                             Probe probe) {
-    // A poll takes an access to the second-level cache, a third of a microsecond; a look at notice, clock and probe
-    // takes several. A thread whose conditions hold comes to the meeting at once.
-    constexpr std::uint32_t polls_between_meetings = 8;
-    constexpr std::uint32_t meetings_between_looks = 2;
     std::uint64_t next = threadIdx.x;
     const auto advance = [&](std::uint32_t polls) {
       SWITCHYARD_ROLLED
@@ -224,6 +221,17 @@ class cuda_block {
       }
       return true;
     };
+    return meet_until(advance, bounds, probe);
+  }
+
+  /// advance(polls) goes on with what this thread waits for, for so many fruitless polls at most; it returns whether
+  /// that is all done.
+  template <class Advance, class Probe>
+  __device__ protocol::wait_status meet_until(Advance advance, const protocol::wait_bounds& bounds, Probe probe) {
+    // A poll takes an access to the second-level cache, a third of a microsecond; a look at notice, clock and probe
+    // takes several. A thread whose conditions hold comes to the meeting at once.
+    constexpr std::uint32_t polls_between_meetings = 8;
+    constexpr std::uint32_t meetings_between_looks = 2;
     SWITCHYARD_ROLLED
     for (std::uint32_t meeting = 0;; ++meeting) {
       const bool mine = advance(polls_between_meetings);
@@ -275,6 +283,48 @@ class cuda_block {
       case dtype::fp16: return sum_elements<fp16_unit, words_at_once>(out, num_rows, row_at, count, part_);
       case dtype::fp32: return sum_elements<fp32_unit, words_at_once>(out, num_rows, row_at, count, part_);
     }
+  }
+
+  __device__ static std::uint64_t load_word(const std::uint64_t* word) { return load_relaxed_sys_u64(word); }
+  __device__ static void store_word(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
+  template <class RowAt, class OnException>
+  __device__ void send_words(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets,
+                             const RowAt& row_at, const OnException& on_exception) {
+    send_units(payloads, token, targets, row_at, on_exception, part_);
+  }
+  template <class ArrivingAt>
+  __device__ protocol::wait_status take_rows(std::uint64_t count, const ArrivingAt& arriving_at,
+                                             const protocol::payload_list& payloads,
+                                             const protocol::wait_bounds& bounds) {
+    const auto mine = part_of(count);
+    unit_taker taker{*this, payloads, mine.part, payloads.units_of_row(), mine.part.index};
+    auto row = mine.row;
+    const auto advance = [&](std::uint32_t polls) {
+      SWITCHYARD_ROLLED
+      for (; row < count; row += mine.step) {
+        const auto arriving = arriving_at(row);
+        if (arriving.words != nullptr && !taker.take(arriving, polls)) return false;
+        taker.unit = mine.part.index;
+      }
+      return true;
+    };
+    return meet_until(advance, bounds, [] { return false; });
+  }
+  template <class OutputAt>
+  __device__ protocol::wait_status take_sum(std::byte* out, std::uint32_t sources, const OutputAt& output_at,
+                                            std::uint64_t elements, dtype type, const protocol::wait_bounds& bounds) {
+    const auto run = [&](auto element) {
+      using unit = decltype(element);
+      unit_summer<unit, cuda_block, OutputAt> summer(*this, output_at, sources, out,
+                                                     static_cast<std::uint32_t>(elements), team_part_);
+      return meet_until([&](std::uint32_t polls) { return summer.advance(polls); }, bounds, [] { return false; });
+    };
+    switch (type) {
+      case dtype::fp16: return run(fp16_unit{});
+      case dtype::fp32: return run(fp32_unit{});
+      case dtype::bf16: break;
+    }
+    return run(bf16_unit{});
   }
 
   __device__ static team_part whole_team() { return {threadIdx.x, block_threads}; }

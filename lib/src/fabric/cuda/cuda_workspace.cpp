@@ -121,15 +121,18 @@ class cuda_workspace final : public fabric_workspace {
     connect_slices(backend, api_, *memory_, place.kind, initialise_slice, timeout);
   }
 
-  [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref) const override {
-    return plan_launches(tokens_per_rank, request_.layout.dims, share_, max_blocks);
+  [[nodiscard]] launch_plan plan(const planned_step& step, stream_ref) const override {
+    if (step.transport == transport::lamport) {
+      return plan_lamport(step.tokens_per_rank, request_.layout.dims, share_, step.max_blocks);
+    }
+    return plan_launches(step.tokens_per_rank, request_.layout.dims, share_, step.max_blocks);
   }
 
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
-    enqueue(params, plan, stream, dispatch_scratch_bytes(params.tokens_per_rank, request_.layout.dims));
+    enqueue(params, plan, stream);
   }
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
-    enqueue(params, plan, stream, combine_scratch_bytes(params.tokens_per_rank, request_.layout.dims));
+    enqueue(params, plan, stream);
   }
 
   [[nodiscard]] std::optional<fault_record> fault() const override {
@@ -188,10 +191,11 @@ class cuda_workspace final : public fabric_workspace {
   }
 
   template <class Params>
-  void enqueue(Params params, const phase_plan& plan, stream_ref stream, std::uint64_t scratch) {
+  void enqueue(Params params, const phase_plan& plan, stream_ref stream) {
     const device_guard guard(request_.device);
     params.ws = handle_;
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
+    const auto scratch = protocol::scratch_words(params) * sizeof(std::uint32_t);
     const bool overlaps = request_.enable_pdl != choice::off && may_overlap(plan, before_, share_);
     before_ = plan;
     launch_kernel(params, {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch, stream.cuda(),

@@ -8,6 +8,8 @@
 #include "fabric/cuda/driver_api.hpp"
 #include "protocol/fence_combine.hpp"
 #include "protocol/fence_dispatch.hpp"
+#include "protocol/lamport_combine.hpp"
+#include "protocol/lamport_dispatch.hpp"
 
 namespace switchyard::cuda {
 namespace {
@@ -45,6 +47,40 @@ __global__ void __launch_bounds__(block_threads, least_blocks_per_multiprocessor
   if (params.ws.self == nullptr) return;
   cuda_block<block_threads> block(team, shared);
   protocol::fence_combine(block, params);
+}
+
+template <std::uint32_t block_threads>
+__global__ void __launch_bounds__(block_threads, least_blocks_per_multiprocessor(block_threads))
+    lamport_dispatch_kernel(const __grid_constant__ protocol::dispatch_params params) {
+  __shared__ team_words team;
+  fetch_parameters(params);
+  wait_for_previous_launch();
+  if (params.ws.self == nullptr) return;
+  cuda_block<block_threads> block(team, shared);
+  protocol::lamport_dispatch(block, params);
+}
+
+template <std::uint32_t block_threads>
+__global__ void __launch_bounds__(block_threads, least_blocks_per_multiprocessor(block_threads))
+    lamport_combine_kernel(const __grid_constant__ protocol::combine_params params) {
+  __shared__ team_words team;
+  fetch_parameters(params);
+  wait_for_previous_launch();
+  if (params.ws.self == nullptr) return;
+  cuda_block<block_threads> block(team, shared);
+  protocol::lamport_combine(block, params);
+}
+
+/// The kernel of the transport that a launch declares.
+template <std::uint32_t block_threads>
+auto kernel_for(const protocol::dispatch_params& params) {
+  const bool lamport = protocol::transport_of(params.words) == transport::lamport;
+  return lamport ? lamport_dispatch_kernel<block_threads> : dispatch_kernel<block_threads>;
+}
+template <std::uint32_t block_threads>
+auto kernel_for(const protocol::combine_params& params) {
+  const bool lamport = protocol::transport_of(params.words) == transport::lamport;
+  return lamport ? lamport_combine_kernel<block_threads> : combine_kernel<block_threads>;
 }
 
 // Beside whatever runs: it touches nothing but words that blocks and the host race for.
@@ -98,12 +134,20 @@ int prepare_width(const scratch_need& scratch, std::uint64_t allowed, cudaStream
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, block_threads, asked), "occupancy of a kernel");
     return fit;
   };
-  const auto fit = std::min(prepare(dispatch_kernel<block_threads>, scratch.dispatch),
-                            prepare(combine_kernel<block_threads>, scratch.combine));
+  const auto fit = std::min({prepare(dispatch_kernel<block_threads>, scratch.dispatch),
+                             prepare(combine_kernel<block_threads>, scratch.combine),
+                             prepare(lamport_dispatch_kernel<block_threads>, scratch.dispatch),
+                             prepare(lamport_combine_kernel<block_threads>, scratch.combine)});
   if (fit == 0) return 0;
   // A first launch may make room for the kernel's stack, and wait for the whole device to do so.
-  launch_kernel(protocol::dispatch_params{}, {1, block_threads, scratch.dispatch, stream});
-  launch_kernel(protocol::combine_params{}, {1, block_threads, scratch.combine, stream});
+  for (const auto by : {transport::fence, transport::lamport}) {
+    protocol::dispatch_params dispatch;
+    protocol::set(dispatch.words, protocol::header_word::transport, static_cast<std::uint32_t>(by));
+    launch_kernel(dispatch, {1, block_threads, scratch.dispatch, stream});
+    protocol::combine_params combine;
+    protocol::set(combine.words, protocol::header_word::transport, static_cast<std::uint32_t>(by));
+    launch_kernel(combine, {1, block_threads, scratch.combine, stream});
+  }
   return fit;
 }
 
@@ -126,12 +170,14 @@ kernel_room prepare_kernels(const scratch_need& scratch, cudaStream_t stream) {
 }
 
 void launch_kernel(const protocol::dispatch_params& params, const launch_options& options) {
-  const auto kernel = options.block_threads == wide_block ? dispatch_kernel<wide_block> : dispatch_kernel<narrow_block>;
+  const auto kernel =
+      options.block_threads == wide_block ? kernel_for<wide_block>(params) : kernel_for<narrow_block>(params);
   launch(kernel, params, options, "launching dispatch");
 }
 
 void launch_kernel(const protocol::combine_params& params, const launch_options& options) {
-  const auto kernel = options.block_threads == wide_block ? combine_kernel<wide_block> : combine_kernel<narrow_block>;
+  const auto kernel =
+      options.block_threads == wide_block ? kernel_for<wide_block>(params) : kernel_for<narrow_block>(params);
   launch(kernel, params, options, "launching combine");
 }
 

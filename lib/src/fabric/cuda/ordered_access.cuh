@@ -74,6 +74,17 @@ __device__ __forceinline__ std::uint64_t swap_if_relaxed_gpu_u64(std::uint64_t* 
   return before;
 }
 
+/// Two words side by side, 16-byte aligned: each is an access by itself, and the two have no order.
+__device__ __forceinline__ ulonglong2 load_relaxed_sys_2xu64(const std::uint64_t* words) {
+  ulonglong2 values;
+  asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(values.x), "=l"(values.y) : "l"(words) : "memory");
+  return values;
+}
+
+__device__ __forceinline__ void store_relaxed_sys_2xu64(std::uint64_t* words, ulonglong2 values) {
+  asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(words), "l"(values.x), "l"(values.y) : "memory");
+}
+
 /// On shared memory of the block, which a compiler does not always know a pointer to be.
 __device__ __forceinline__ void or_shared_u32(std::uint32_t* word, std::uint32_t bits) {
   asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(word))),

@@ -120,6 +120,14 @@ std::uint64_t host_block::poll(const std::uint64_t* word) {
   return std::atomic_ref(*const_cast<std::uint64_t*>(word)).load(std::memory_order_acquire);
 }
 
+std::uint64_t host_block::load_word(const std::uint64_t* word) {
+  return std::atomic_ref(*const_cast<std::uint64_t*>(word)).load(std::memory_order_relaxed);
+}
+
+void host_block::store_word(std::uint64_t* word, std::uint64_t value) {
+  std::atomic_ref(*word).store(value, std::memory_order_relaxed);
+}
+
 void host_block::reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows,
                              std::uint64_t elements, dtype type) {
   const auto bytes = elements * itemsize(type);

@@ -130,6 +130,27 @@ class host_block {
     for (std::uint32_t i = 0; i < num_rows; ++i) rows[i] = row_at(i);
     reduce_rows(out, rows, num_rows, elements, type);
   }
+  // Lamport words: relaxed, each is its own flag.
+  static std::uint64_t load_word(const std::uint64_t* word);
+  static void store_word(std::uint64_t* word, std::uint64_t value);
+  template <class RowAt, class OnException>
+  void send_words(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets, RowAt row_at,
+                  OnException on_exception) {
+    protocol::send_one_by_one(*this, payloads, token, targets, row_at, on_exception, 0, 1);
+  }
+  template <class ArrivingAt>
+  protocol::wait_status take_rows(std::uint64_t count, ArrivingAt arriving_at, const protocol::payload_list& payloads,
+                                  const protocol::wait_bounds& bounds) {
+    return protocol::take_one_by_one(*this, count, arriving_at, payloads, bounds);
+  }
+  template <class OutputAt>
+  protocol::wait_status take_sum(std::byte* out, std::uint32_t sources, OutputAt output_at, std::uint64_t elements,
+                                 dtype type, const protocol::wait_bounds& bounds) {
+    return protocol::sum_one_by_one(
+        *this, out, sources, output_at, elements, type, bounds,
+        [&](std::byte* to, auto row_at, std::uint64_t count) { sum_rows(to, sources, row_at, count, type); });
+  }
+
   static void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
                           dtype type);
 

@@ -11,8 +11,7 @@
 #include "fabric/host/address_book.hpp"
 #include "fabric/host/host_memory.hpp"
 #include "fabric/host/host_policy.hpp"
-#include "protocol/fence_combine.hpp"
-#include "protocol/fence_dispatch.hpp"
+#include "protocol/transports.hpp"
 
 namespace switchyard::host {
 namespace {
@@ -99,8 +98,10 @@ class host_workspace final : public fabric_workspace {
     handle_.peers = bases_.data();
   }
 
-  [[nodiscard]] launch_plan plan(std::uint64_t tokens_per_rank, int max_blocks, stream_ref stream) const override {
-    return plan_launches(tokens_per_rank, handle_.layout.dims.max_chunks(), stream.host().num_workers(), max_blocks);
+  [[nodiscard]] launch_plan plan(const planned_step& step, stream_ref stream) const override {
+    const auto workers = stream.host().num_workers();
+    if (step.transport == transport::lamport) return plan_lamport(step.tokens_per_rank, workers, step.max_blocks);
+    return plan_launches(step.tokens_per_rank, handle_.layout.dims.max_chunks(), workers, step.max_blocks);
   }
 
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
@@ -163,8 +164,8 @@ class host_fabric final : public fabric {
 }  // namespace
 
 host_kernels production_kernels() {
-  return {[](host_block& block, const protocol::dispatch_params& params) { protocol::fence_dispatch(block, params); },
-          [](host_block& block, const protocol::combine_params& params) { protocol::fence_combine(block, params); }};
+  return {[](host_block& block, const protocol::dispatch_params& params) { protocol::run_dispatch(block, params); },
+          [](host_block& block, const protocol::combine_params& params) { protocol::run_combine(block, params); }};
 }
 
 std::shared_ptr<fabric> make_host_fabric(host_kernels kernels) {

@@ -80,8 +80,8 @@ class cuda_step {
     for (std::size_t i = 0; i < 5; ++i) {
       if (shape_.row_bytes[i] == 0) continue;
       result.views[i].assign(held_views_[i]->data(), held_views_[i]->data() + held_views_[i]->size());
-      if (i != 1) blank_padding(result.views[i], shape_.row_bytes[i], shape_.tokens_per_rank, result.counts);
     }
+    blank_padding(result, shape_);
     result.output = output_bytes();
     return result;
   }

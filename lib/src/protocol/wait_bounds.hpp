@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a wait is bounded, and how it ends.
+#pragma once
+
+#include <cstdint>
+
+#include "switchyard/spec/faults.hpp"
+
+namespace switchyard::protocol {
+
+enum class wait_status : std::uint8_t {
+  ready,
+  notice,   ///< a peer, or abort(), has told this rank of a fault
+  expired,  ///< the phase's deadline has passed
+  probed,   ///< the caller's probe asked to stop
+};
+
+/// What ends a wait besides its condition, and what it is for.
+struct wait_bounds {
+  const std::uint64_t* notice = nullptr;  ///< this rank's notice word
+  std::uint32_t incarnation = 0;          ///< tag of a notice that counts
+  std::uint64_t deadline_ns = 0;          ///< on the clock of now_ns()
+  awaited what = awaited::nothing;
+};
+
+}  // namespace switchyard::protocol
