@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where every token lands: packed rows, sorted by source token.
+// Where every token lands: rows are sorted by source token, with gaps or without.
 #include "checks.hpp"
 #include "switchyard/reference/golden_model.hpp"
 
@@ -20,7 +20,8 @@ std::vector<dispatched_rank> dispatch(const step_shape& shape, std::span<const r
       for (const int owner : owners_in_slot_order(row_ids, shape.params.num_experts, shape.ep_size)) {
         dispatched_rank& destination = ranks[static_cast<std::size_t>(owner)];
         std::int32_t& count = destination.recv_counts[source];
-        destination.source_tokens[source * stride + static_cast<std::size_t>(count)] = token;
+        const auto row = shape.rows == row_order::positional ? token : std::int64_t{count};
+        destination.source_tokens[source * stride + static_cast<std::size_t>(row)] = token;
         ++count;
       }
     }

@@ -41,6 +41,16 @@ TEST(dispatch, rows_are_packed_in_source_order) {  // tokens 1 and 3 of rank 0 g
   EXPECT_EQ(ranks[1].recv_counts, (counts{2, 1}));
 }
 
+TEST(dispatch, positional_rows_stand_where_their_tokens_do) {  // the same routing, and the same counts
+  auto shape = shape_of(2, 4, 1, 5);
+  shape.rows = row_order::positional;
+  const auto ranks = dispatch(shape, std::vector<rank_routing>{{5, {0, 2, 1, 3, 0}}, {1, {3}}});
+  EXPECT_EQ(ranks[0].source_tokens, (tokens{0, -1, 2, -1, 4, /**/ -1, -1, -1, -1, -1}));
+  EXPECT_EQ(ranks[0].recv_counts, (counts{3, 0}));
+  EXPECT_EQ(ranks[1].source_tokens, (tokens{-1, 1, -1, 3, -1, /**/ 0, -1, -1, -1, -1}));
+  EXPECT_EQ(ranks[1].recv_counts, (counts{2, 1}));
+}
+
 TEST(dispatch, stride_larger_than_any_token_count) {
   step_shape shape = shape_of(2, 2, 1, 4);
   shape.params.max_tokens_per_rank = 100;

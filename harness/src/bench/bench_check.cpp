@@ -26,8 +26,9 @@ void copy_back(std::vector<std::byte>& to, const void* from, std::size_t bytes) 
                      std::to_string(std::to_integer<int>(*differing.second)));
 }
 
-reference::step_shape shape_of(const bench_options& options, std::int64_t tokens) {
-  return {options.ranks, options.params, tokens};
+reference::step_shape shape_of(const bench_options& options, std::int64_t tokens, row_order order) {
+  const auto rows = order == row_order::positional ? reference::row_order::positional : reference::row_order::packed;
+  return {options.ranks, options.params, tokens, rows};
 }
 
 }  // namespace
@@ -37,8 +38,7 @@ bench_check::bench_check(const bench_options& options, const bench_inputs& input
       inputs_(inputs),
       tokens_(tokens),
       stride_(std::max<std::int64_t>(1, tokens / checked_tokens)),
-      routing_(inputs.routing(tokens)),
-      golden_(reference::dispatch(shape_of(options, tokens), routing_)) {}
+      routing_(inputs.routing(tokens)) {}
 
 void bench_check::compare_views(const timed_rank& on, const dispatch_result& views) {
   on.make_current();
@@ -121,6 +121,7 @@ void bench_check::run_step(bench_group& group) {
     views.push_back(group.dispatch(one, tokens_, group.fixed_buffers(one)));
   }
   group.synchronize();
+  golden_ = reference::dispatch(shape_of(options_, tokens_, views.front().order), routing_);
   for (auto& one : group.ranks()) {
     compare_views(one, views[static_cast<std::size_t>(one.rank)]);
     auto* rows = group.of(one).instance->combine_input_buffer(options_.params.dtype).data;

@@ -135,6 +135,8 @@ json spec_json(const case_spec& spec) {
   out["experts"] = to_string(spec.experts);
   out["variation"] = to_string(spec.variation);
   out["launch"] = to_string(spec.launch);
+  out["lamport"] = to_string(spec.lamport);
+  out["lamport_max_tokens"] = spec.lamport_max_tokens;
   out["steps"] = spec.steps;
   out["blocks"] = spec.blocks;
   out["workers"] = spec.workers;

@@ -45,6 +45,8 @@ one_sided_config config_of(const case_spec& spec) {
   const bool absent_at_once = spec.absent && spec.absent->step == 0;
   config.warmup_timeout = absent_at_once ? config.timeout : std::max(config.timeout, least_warmup);
   if (spec.warmup_timeout.count() != 0) config.warmup_timeout = spec.warmup_timeout;
+  config.lamport = spec.lamport;
+  config.lamport_max_tokens = spec.lamport_max_tokens;
   config.max_blocks = spec.blocks;
   return config;
 }
@@ -78,6 +80,7 @@ std::optional<std::string> problem_of(const case_spec& spec) {
   const auto largest = spec.params.max_tokens_per_rank;
   const auto stride = largest_tokens_per_rank(spec);
   if (spec.steps < 1) return must("steps", spec.steps, "at least 1");
+  if (spec.lamport_max_tokens < 1) return must("lamport_max_tokens", spec.lamport_max_tokens, "at least 1");
   if (spec.num_tokens < 0 || spec.num_tokens > largest) {
     return must("num_tokens", spec.num_tokens, "0 .. max_tokens_per_rank, which is " + std::to_string(largest));
   }

@@ -132,6 +132,13 @@ void step_generator::fill_hidden_row(int rank, std::int64_t token, std::byte* ou
     fill_words(key, {}, out, bytes);
     return make_nans(params_.dtype, out, bytes);
   }
+  if (values_ == hidden_values::hard_words) {
+    for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
+      const auto word = hard_word(word_at(key, at / sizeof(std::uint64_t)), at / sizeof(std::uint64_t), token);
+      std::memcpy(out + at, &word, std::min(sizeof word, bytes - at));
+    }
+    return;
+  }
   const bool special = mode.chance(1, special_row_period) || values_ == hidden_values::bits;
   if (special || !rows_are_elements(params_)) return fill_words(key, {}, out, bytes);
   fill_words(key, law_of(params_.dtype), out, bytes);

@@ -44,7 +44,9 @@ void step_inputs::generate(std::uint64_t seed, int step) {
     mine.topk_ids.resize(ids.bytes() / sizeof(std::int32_t));
     if (ids.bytes() > 0) std::memcpy(mine.topk_ids.data(), ids.data(), ids.bytes());
   }
-  const reference::step_shape shape{spec_.ep_size, spec_.params, plan().tokens_per_rank};
+  const auto rows =
+      plan().transport == transport::lamport ? reference::row_order::positional : reference::row_order::packed;
+  const reference::step_shape shape{spec_.ep_size, spec_.params, plan().tokens_per_rank, rows};
   golden_ = reference::dispatch(shape, routing);
   const std::size_t payload_bytes = generator_->row_bytes(payload_kind::hidden_states) +
                                     generator_->row_bytes(payload_kind::hidden_states_scale) +

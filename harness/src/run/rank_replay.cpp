@@ -112,7 +112,7 @@ bool rank_runner::run_step(int step) {
   const step_inputs* inputs = state_.ring.acquire(step);
   if (inputs == nullptr) return false;
   const auto& captured = captured_.at(*shape);
-  if (step == 0) outcome_.transport = to_string(captured.views.transport);
+  note_transport(captured.views.transport);
 
   (void)arguments(*inputs);  // the graph has the addresses already; this brings what lies there
   const auto pause = make_delay(spec_, state_.options.seed, step, phase::combine);

@@ -123,7 +123,7 @@ bool rank_runner::enqueue_step(int step) {
   enqueue_delay(step, phase::dispatch);
   enqueue_start(step, phase::dispatch);
   const auto views = exchange_->dispatch(given, {plan.tokens_per_rank_of(rank_)}, device_->stream());
-  if (step == 0) outcome_.transport = to_string(views.transport);
+  note_transport(views.transport);
   enqueue([this, inputs, views] { end_of_dispatch(*inputs, views); });
   if (absent_at(phase::combine)) return false;
 
@@ -164,6 +164,15 @@ void rank_runner::enqueue_start(int step, phase which) {
     outcome_.position.store(position, std::memory_order_relaxed);
     phase_start_ = std::chrono::steady_clock::now();
   });
+}
+
+void rank_runner::note_transport(transport taken) {
+  taken_.at(static_cast<std::size_t>(taken)) = true;
+  outcome_.transport.clear();
+  for (const auto each : {transport::fence, transport::lamport}) {
+    if (!taken_.at(static_cast<std::size_t>(each))) continue;
+    outcome_.transport += (outcome_.transport.empty() ? "" : "+") + std::string(to_string(each));
+  }
 }
 
 void rank_runner::enqueue(std::function<void()> task) {

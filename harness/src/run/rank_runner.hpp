@@ -40,6 +40,7 @@ class rank_runner {
   bool enqueue_step(int step);
   void enqueue_delay(int step, phase which);
   void enqueue_start(int step, phase which);
+  void note_transport(transport taken);
   /// Appends a task; an exception in it becomes the rank's error.
   void enqueue(std::function<void()> task);
 
@@ -97,6 +98,7 @@ class rank_runner {
   std::unique_ptr<rank_device> device_;
   std::unique_ptr<one_sided_all_to_all> exchange_;
   std::byte* workspace_ = nullptr;
+  std::array<bool, 2> taken_{};  ///< transports, by steps so far
 
   // Touched by tasks of the stream only, which follow one another.
   bool faulted_ = false;

@@ -11,13 +11,15 @@
 namespace switchyard::harness {
 namespace {
 
-// Calls visit(first_row, num_rows) for each source's rows that hold tokens.
+// Calls visit(first_row, num_rows) for each run of rows that hold tokens.
 template <typename Visit>
 void for_each_occupied(const step_inputs& inputs, int rank, Visit visit) {
-  const auto& counts = inputs.golden(rank).recv_counts;
-  for (std::size_t source = 0; source < counts.size(); ++source) {
-    const auto first = static_cast<std::size_t>(inputs.plan().tokens_per_rank) * source;
-    if (counts[source] > 0) visit(first, static_cast<std::size_t>(counts[source]));
+  const auto& tokens = inputs.golden(rank).source_tokens;
+  const auto holds_none = [](std::int64_t token) { return token < 0; };
+  for (auto first = std::find_if_not(tokens.begin(), tokens.end(), holds_none); first != tokens.end();) {
+    const auto last = std::find_if(first, tokens.end(), holds_none);
+    visit(static_cast<std::size_t>(first - tokens.begin()), static_cast<std::size_t>(last - first));
+    first = std::find_if_not(last, tokens.end(), holds_none);
   }
 }
 
@@ -55,6 +57,13 @@ void rank_runner::end_of_dispatch(const step_inputs& inputs, const dispatch_resu
 
 // Two checkers that know nothing of each other; where they disagree, one of them cannot be trusted.
 void rank_runner::check_received(const step_inputs& inputs, const dispatch_result& views) {
+  const auto due = inputs.plan().transport;
+  const auto order = due == transport::lamport ? row_order::positional : row_order::packed;
+  if (views.transport != due || views.order != order || views.transport_reason.empty()) {
+    throw std::runtime_error("step " + std::to_string(inputs.step()) + " went by " +
+                             std::string(to_string(views.transport)) + " (" + std::string(views.transport_reason) +
+                             "), must go by " + std::string(to_string(due)));
+  }
   const auto on_device = device_->check_rows(inputs, state_.options.seed, rank_, views);
   verifier_.check_dispatch(inputs, readable_views_, outcome_.log);
   const auto& here = verifier_.rows_of_last_dispatch();

@@ -52,6 +52,27 @@ constexpr std::uint64_t as_nan(std::uint64_t bits, std::uint64_t exponent, std::
   return bits | ((bits & fraction) == 0 ? exponent | fraction : exponent);
 }
 
+/// Eight bytes of a row of hard words, `random` those of a row of random bits. In every third row they come in turn, so
+/// that over the tokens each comes to each place; in the others one of the first two stands alone, if the row is long
+/// enough.
+constexpr std::uint64_t hard_word(std::uint64_t random, std::uint64_t index, std::int64_t token) {
+  constexpr std::uint64_t all_ones = ~std::uint64_t{0};
+  const auto number = static_cast<std::uint64_t>(token);
+  if (number % 3 != 0) {
+    if (index != number / 3 % 64) return random;
+    return number % 3 == 1 ? all_ones : all_ones - 1;
+  }
+  switch ((index + number / 3) % 8) {
+    case 0: return all_ones;
+    case 1: return all_ones - 1;
+    case 2: return 0;
+    case 3: return 1;
+    case 4: return all_ones << 32;
+    case 5: return 0x7FFF7FC07F80FF80ULL;  // NaNs and infinities of bf16
+    default: return random;
+  }
+}
+
 /// Of one payload in one step of a case.
 struct payload_law {
   std::uint64_t seed = 0;
@@ -83,7 +104,8 @@ class row_words {
       nans_ = true;
       return;
     }
-    const bool special = mode.chance(1, special_row_period) || of.values == hidden_values::bits;
+    hard_token_ = of.values == hidden_values::hard_words ? token : -1;
+    const bool special = mode.chance(1, special_row_period) || of.values == hidden_values::bits || hard_token_ >= 0;
     if (special || !of.rows_are_elements) return;
     law_ = law_of(of.type);
     const auto elements = of.row_bytes / itemsize(of.type);
@@ -93,6 +115,7 @@ class row_words {
   /// Bytes 8 * index and on, the first of them lowest; of the last word as many as the row has.
   [[nodiscard]] constexpr std::uint64_t at(std::uint64_t index) const {
     if (is_constant_) return constant_;
+    if (hard_token_ >= 0) return hard_word(word_at(key_, index), index, hard_token_);
     auto word = (word_at(key_, index) & law_.keep) + law_.base;
     const unsigned bits = type_ == dtype::fp32 ? 32 : 16;
     const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
@@ -125,6 +148,7 @@ class row_words {
   element_law law_;
   std::uint64_t constant_ = 0;
   std::uint64_t negative_zero_ = none;
+  std::int64_t hard_token_ = -1;
   bool is_constant_ = false;
   bool nans_ = false;
 };

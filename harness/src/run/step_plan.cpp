@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "switchyard/harness/generator.hpp"
 #include "switchyard/harness/generator_random.hpp"
 
 namespace switchyard::harness {
@@ -102,6 +103,17 @@ void vary(const case_spec& spec, std::uint64_t seed, int step, step_plan& plan) 
   plan.source = random.chance(1, 2) ? combine_source::workspace_rows : combine_source::private_rows;
 }
 
+/// The rule of the contract, worked out apart from the library.
+transport transport_of(const case_spec& spec, const step_plan& plan) {
+  if (spec.lamport == choice::off || plan.tokens_per_rank > spec.lamport_max_tokens) return transport::fence;
+  for (const auto kind : all_payloads) {
+    const bool travels =
+        (kind != payload_kind::topk_weights || plan.topk_weights) && (kind != payload_kind::extra || plan.extra);
+    if (travels && payload_row_bytes(spec, kind) % 4 != 0) return transport::fence;
+  }
+  return transport::lamport;
+}
+
 }  // namespace
 
 bool step_plan::ranks_disagree() const noexcept {
@@ -136,6 +148,7 @@ step_plan make_step_plan(const case_spec& spec, std::uint64_t seed, int step) {
     choose_tokens_per_rank(spec, seed, step, plan);
   }
   count_padding(spec, step, plan);
+  plan.transport = transport_of(spec, plan);
   return plan;
 }
 

@@ -30,6 +30,10 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"hot_percent", "100", "routing hot_rank and hot_expert: share of the tokens that follow it, the rest are uniform"},
     {"hot_rank", "0", "routing hot_rank: which one"},
     {"invalid_percent", "0", "share of ids that are replaced by one that names no expert"},
+    {"lamport", "auto",
+     "whether steps go by the transport lamport where they are eligible: T within lamport_max_tokens, every row a "
+     "multiple of 4 bytes; on: the library refuses the case where it has no such steps"},
+    {"lamport_max_tokens", "64", "the largest T of a step that may go by the transport lamport"},
     {"late_rank", "drawn each time", "the rank that sleeps where late_us is set"},
     {"late_us", "0", "before each phase one rank sleeps up to this long, in microseconds"},
     {"launch", "eager",
@@ -61,7 +65,8 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"trace", "none", "routing trace: the file traces/<trace>.jsonl beside the suite"},
     {"values", "random",
      "hidden states. random: values of both signs, one row in 64 any bits; ones: 1; nan_rows: every fourth row only "
-     "NaNs; bits: every row any bits"},
+     "NaNs; bits: every row any bits; "
+     "hard_words: any bits, and words of eight bytes that a transport may treat apart"},
     {"variation", "fixed",
      "fixed: every step has the same shape; vary: counts, T, payloads, combine's width and invalid ids change"},
     {"workers", "1", "threads that run a rank's blocks"},

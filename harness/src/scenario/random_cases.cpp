@@ -56,9 +56,20 @@ void draw_first_epoch(random_draft& draft) {
   draft.set("first_epoch", random.one_of(ends));
 }
 
+/// A bound near the strides that steps have, so that they go to and fro between transports.
+void draw_transport(random_draft& draft) {
+  auto& random = draft.random;
+  if (random.chance(1, 3)) draft.set_word("lamport", to_string(random.one_of(all_uses)));
+  if (!random.chance(1, 2)) return;
+  const auto capacity = draft.shape.capacity;
+  draft.set("lamport_max_tokens",
+            random.number(1, capacity + 1, {1, capacity / 2, capacity - 1, capacity, capacity + 1}));
+}
+
 void draw_run(random_draft& draft) {
   auto& random = draft.random;
   const auto& shape = draft.shape;
+  draw_transport(draft);
   if (random.chance(2, 3)) draft.set("blocks", random.number(1, 8, {1, 2, 3}));
   if (shape.workers > 1 || random.chance(1, 4)) draft.set("workers", shape.workers);
   if (random.chance(1, 2)) draw_first_epoch(draft);

@@ -44,6 +44,7 @@ case_spec largest_case(const random_shape& shape) {
   spec.runtime_max_tokens = shape.capacity;
   spec.extra_bytes = static_cast<std::size_t>(shape.extra_bytes);
   spec.variation = step_variation::vary;
+  spec.lamport_max_tokens = shape.capacity;
   spec.steps = static_cast<int>(shape.steps);
   return spec;
 }

@@ -27,6 +27,7 @@ constexpr auto variation_words = words_of(all_step_variations);
 constexpr auto runtime_max_words = words_of(all_runtime_max_rules);
 constexpr auto value_words = words_of(all_hidden_values);
 constexpr auto launch_words = words_of(all_launch_modes);
+constexpr auto use_words = words_of(all_uses);
 constexpr std::array expert_words{to_string(reference::expert_law::scaled), to_string(reference::expert_law::identity)};
 
 // Bounds that the library does not set keep byte counts far from 2^63: 256 ranks * 2^20 tokens * 2^22 bytes is 2^50.
@@ -63,6 +64,8 @@ constexpr std::array rules{
     integer("hot_percent", 0, 100),
     integer("hot_rank", 0, max_ep_size - 1),
     integer("invalid_percent", 0, 100),
+    word("lamport", use_words),
+    integer("lamport_max_tokens", 1, many),
     integer("late_rank", 0, max_ep_size - 1),
     integer("late_us", 0, 60'000'000),
     word("launch", launch_words),

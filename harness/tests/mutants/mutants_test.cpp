@@ -14,14 +14,11 @@
 //   is the mutant `wait_roles_before_send_roles` below.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "injection/injecting_host_fabric.hpp"
-#include "switchyard/harness/run_case.hpp"
+#include "mutant.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -33,21 +30,6 @@ using layout::region;
 
 constexpr std::uint64_t previous_tag = 0xFFFFFFFF;  // added to a tag: one less
 
-/// How the case must end.
-struct killed_by {
-  std::set<verdict> verdicts;   ///< at least one finding has one of these; empty: a fault is due instead
-  std::set<fault_code> faults;  ///< every recorded fault has one of these codes
-};
-
-struct mutant {
-  std::string name;
-  mutation plan;
-  killed_by expected;
-  void (*shape)(case_spec&) = [](case_spec&) {};
-};
-
-void PrintTo(const mutant& one, std::ostream* out) { *out << one.name; }  // NOLINT: the name GoogleTest looks for
-
 case_spec base_case() {
   case_spec spec;
   spec.suite = "mutants";
@@ -58,6 +40,7 @@ case_spec base_case() {
   spec.num_tokens = 33;  // leaves padding, and a bitmap word that is not full
   spec.runtime_max_tokens = 40;
   spec.invalid_percent = 10;
+  spec.lamport = choice::off;  // lamport_mutants_test.cpp has those of the other transport
   spec.steps = 5;
   spec.blocks = 2;
   spec.workers = 2;
@@ -323,47 +306,12 @@ std::vector<mutant> all_mutants() {
   };
 }
 
-std::string told(const case_result& result) {
-  std::ostringstream text;
-  text << to_string(result.status) << ": " << result.reason << '\n';
-  for (const auto& f : result.findings) text << "  " << describe(f) << '\n';
-  for (const auto& f : result.faults) text << "  rank " << f.rank << ": " << f.message << '\n';
-  return text.str();
-}
-
-case_result run(const mutant& one, const std::shared_ptr<injection::injector>& plan) {
-  auto spec = base_case();
-  one.shape(spec);
-  arena memory(required_bytes(spec));
-  run_options options;
-  options.make_fabric = [&](int) { return injection::make_injecting_host_fabric(plan); };
-  return run_case(spec, memory, options);
-}
-
 class mutants : public testing::TestWithParam<mutant> {};
 
-TEST_P(mutants, are_killed_with_the_right_verdict) {
-  const auto& one = GetParam();
-  const auto plan = std::make_shared<injection::injector>(one.plan);
-  const auto result = run(one, plan);
-  EXPECT_GT(plan->matches(), one.plan.skip_first) << "the mutation never came up";
-  ASSERT_NE(result.status, case_status::pass) << "survived";
-
-  const bool verdict_seen = std::any_of(result.findings.begin(), result.findings.end(),
-                                        [&](const finding& f) { return one.expected.verdicts.contains(f.verdict); });
-  const bool fault_seen = !result.faults.empty() &&
-                          std::all_of(result.faults.begin(), result.faults.end(),
-                                      [&](const rank_fault& f) { return one.expected.faults.contains(f.record.code); });
-  EXPECT_TRUE(verdict_seen || fault_seen) << told(result);
-}
+TEST_P(mutants, are_killed_with_the_right_verdict) { expect_killed(base_case(), GetParam()); }
 
 // The same cases without the mutation pass: it is the mutation that is found, not the case.
-TEST_P(mutants, have_a_shape_that_passes_without_the_mutation) {
-  auto harmless = GetParam();
-  harmless.plan.at_most = 0;
-  const auto result = run(harmless, std::make_shared<injection::injector>(harmless.plan));
-  EXPECT_EQ(result.status, case_status::pass) << told(result);
-}
+TEST_P(mutants, have_a_shape_that_passes_without_the_mutation) { expect_pass_without(base_case(), GetParam()); }
 
 // Not a mutant but an unlucky order of events: rank 0 is slow to send rank 2 its outputs, while rank 1, which has all
 // of its own, goes on to a step of another T. Nothing that rank 0 has still to send may change its place by that.

@@ -253,6 +253,31 @@ TEST(generator_test, bits_reach_every_exponent) {
   EXPECT_EQ(exponents.size(), 256U);  // 8192 draws: one of 256 is missed with probability 256 * e^-32
 }
 
+TEST(generator_test, hard_words_come_to_every_place_of_a_vector) {
+  auto spec = small_case(1);
+  spec.params.hidden_size = 64;  // 16 words
+  spec.params.max_tokens_per_rank = spec.num_tokens = 50;
+  spec.runtime_max_tokens.reset();
+  spec.values = hidden_values::hard_words;
+  std::set<std::pair<std::uint64_t, std::size_t>> seen;
+  std::size_t rows_with_one = 0;
+  for (std::int64_t token = 0; token < 50; ++token) {
+    const auto row = hidden_row(spec, token);
+    std::size_t all_ones = 0;
+    for (std::size_t at = 0; at < 16; ++at) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, row.data() + 8 * at, sizeof word);
+      seen.emplace(word, at % 8);
+      all_ones += word == ~std::uint64_t{0} ? 1 : 0;
+    }
+    rows_with_one += all_ones == 1 ? 1 : 0;
+  }
+  for (const std::uint64_t word : {~std::uint64_t{0}, ~std::uint64_t{1}, std::uint64_t{0}, std::uint64_t{1}}) {
+    for (std::size_t place = 0; place < 8; ++place) EXPECT_TRUE(seen.contains({word, place})) << word << ' ' << place;
+  }
+  EXPECT_EQ(rows_with_one, 16U);  // tokens 1, 4 .. 46
+}
+
 TEST(generator_test, no_two_rows_are_alike) {
   auto spec = small_case(4);
   spec.params.hidden_size = 4;  // 8 bytes, the least that must suffice

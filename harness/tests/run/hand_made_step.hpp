@@ -99,6 +99,13 @@ inline std::vector<std::byte> hand_made_output(const step_inputs& inputs, int ra
   return output;
 }
 
+/// The small case by fence: its packed rows are the first of a source's slice.
+inline case_spec packed_case() {
+  auto spec = small_case(3);
+  spec.lamport = choice::off;
+  return spec;
+}
+
 /// A case with three ranks, its inputs, and rank 1's verifier. Step 2, so that there are earlier steps to be stale
 /// from.
 struct verified_rank {
@@ -106,7 +113,7 @@ struct verified_rank {
   static constexpr int step = 2;
   static constexpr std::uint64_t seed = 11;
 
-  explicit verified_rank(case_spec with = small_case(3))
+  explicit verified_rank(case_spec with = packed_case())
       : spec(with), inputs(spec, memory), rows(spec, seed), verifier(spec, rank, rows) {
     inputs.generate(seed, step);
   }

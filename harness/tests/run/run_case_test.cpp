@@ -46,13 +46,27 @@ TEST_P(run_case_shapes, fixed_steps_pass) {
   auto spec = small_case(GetParam().ep_size);
   spec.blocks = GetParam().blocks;
   spec.workers = GetParam().workers;
+  for (const auto lamport : {choice::off, choice::automatic}) {
+    spec.lamport = lamport;
+    const auto result = run_small(spec);
+    EXPECT_EQ(result.status, case_status::pass) << explain(result);
+    EXPECT_TRUE(result.reason.empty());
+    EXPECT_EQ(result.times.size(), 4U);
+    EXPECT_GT(result.checked_bytes, 0U);
+    EXPECT_EQ(result.remote_bytes > 0, spec.ep_size > 1);
+    EXPECT_EQ(result.transport, lamport == choice::off ? "fence" : "lamport");
+  }
+}
+
+TEST(run_case_transports, steps_that_alternate_say_so) {
+  auto spec = small_case(3);
+  spec.token_counts = step_counts::parse("3/5");
+  spec.num_tokens = 5;
+  spec.runtime_max_tokens.reset();
+  spec.lamport_max_tokens = 4;
   const auto result = run_small(spec);
   EXPECT_EQ(result.status, case_status::pass) << explain(result);
-  EXPECT_TRUE(result.reason.empty());
-  EXPECT_EQ(result.times.size(), 4U);
-  EXPECT_GT(result.checked_bytes, 0U);
-  EXPECT_EQ(result.remote_bytes > 0, spec.ep_size > 1);
-  EXPECT_EQ(result.transport, "fence");
+  EXPECT_EQ(result.transport, "fence+lamport");
 }
 
 TEST_P(run_case_shapes, varying_steps_pass_with_a_late_rank) {

@@ -231,5 +231,26 @@ TEST_F(verifier_dispatch_test, all_differences_are_counted_and_the_first_kept) {
   EXPECT_EQ(ranks.log.kept().size(), max_findings);
 }
 
+// Rows with gaps between them are checked as rows without are.
+TEST(verifier_positional_test, a_faultless_dispatch_has_no_finding_and_a_row_moved_up_has) {
+  verified_rank ranks(small_case(3));
+  ASSERT_EQ(ranks.inputs.plan().transport, transport::lamport);
+  hand_made_views views(ranks.inputs, verified_rank::rank);
+  ranks.verifier.check_dispatch(ranks.inputs, views.result, ranks.log);
+  EXPECT_EQ(ranks.log.total(), 0U);
+
+  // As a packed row would: the first token that came stands in a row before its own.
+  const auto& tokens = ranks.inputs.golden(verified_rank::rank).source_tokens;
+  const auto gap = std::find(tokens.begin(), tokens.end(), -1) - tokens.begin();
+  const auto next = std::find_if(tokens.begin() + gap, tokens.end(), [](auto token) { return token >= 0; });
+  ASSERT_NE(next, tokens.end());
+  auto& ids = views.result.topk_ids;
+  std::memcpy(ids.data + static_cast<std::size_t>(gap) * ids.row_bytes,
+              ids.data + static_cast<std::size_t>(next - tokens.begin()) * ids.row_bytes, ids.row_bytes);
+  ranks.verifier.check_dispatch(ranks.inputs, views.result, ranks.log);
+  ASSERT_EQ(ranks.log.total(), 1U);
+  EXPECT_EQ(ranks.log.kept()[0].verdict, verdict::bad_padding);
+}
+
 }  // namespace
 }  // namespace switchyard::harness

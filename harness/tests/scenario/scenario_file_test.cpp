@@ -17,7 +17,8 @@ TEST(scenario_file, every_field_arrives_in_the_case) {
           "dtype": "fp32", "dispatch_format": "nvfp4", "ranks": 3, "tokens": 7, "runtime_max_tokens": 9,
           "max_tokens_per_rank": 11, "topk_weights": false, "extra_bytes": 12, "routing": "balanced",
           "invalid_percent": 13, "variation": "vary", "steps": 14, "blocks": 15, "workers": 16,
-          "first_epoch": 4294967291, "timeout_ms": 18, "launch": "two_graphs", "late_us": 19, "expected_fault": "timeout",
+          "first_epoch": 4294967291, "timeout_ms": 18, "launch": "two_graphs", "lamport": "on",
+          "lamport_max_tokens": 5, "late_us": 19, "expected_fault": "timeout",
           "absent": {"rank": 2, "step": 1, "phase": "combine"}})");
   ASSERT_EQ(cases.size(), 1U);
   const auto& spec = cases.front();
@@ -41,6 +42,8 @@ TEST(scenario_file, every_field_arrives_in_the_case) {
   EXPECT_EQ(spec.invalid_percent, 13);
   EXPECT_EQ(spec.variation, step_variation::vary);
   EXPECT_EQ(spec.launch, launch_mode::two_graphs);
+  EXPECT_EQ(spec.lamport, choice::on);
+  EXPECT_EQ(spec.lamport_max_tokens, 5);
   EXPECT_EQ(spec.steps, 14);
   EXPECT_EQ(spec.blocks, 15);
   EXPECT_EQ(spec.workers, 16);
@@ -111,6 +114,8 @@ TEST(scenario_file, what_is_not_said_has_the_defaults_of_a_case) {
   EXPECT_EQ(spec.steps, defaults.steps);
   EXPECT_EQ(spec.blocks, defaults.blocks);
   EXPECT_EQ(spec.workers, defaults.workers);
+  EXPECT_EQ(spec.lamport, defaults.lamport);
+  EXPECT_EQ(spec.lamport_max_tokens, defaults.lamport_max_tokens);
   EXPECT_EQ(spec.first_epoch, defaults.first_epoch);
   EXPECT_EQ(spec.timeout, defaults.timeout);
   EXPECT_EQ(spec.routing, defaults.routing);

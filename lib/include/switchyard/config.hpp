@@ -8,6 +8,7 @@
 #include <memory>
 #include <memory_resource>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "switchyard/comm_backend.hpp"
@@ -21,6 +22,15 @@ class fabric;  // the library's inner seam; see lib/src/fabric/fabric.hpp
 /// Whether something optional is used. automatic: where it is available and pays. on: where it is not available,
 /// construction throws `unsupported` on all ranks.
 enum class choice : std::uint8_t { off, automatic, on };
+
+constexpr std::string_view to_string(choice which) noexcept {
+  switch (which) {
+    case choice::off: return "off";
+    case choice::automatic: return "auto";
+    case choice::on: return "on";
+  }
+  return "unknown";
+}
 
 /// Options of the exchange. Equal on all ranks; construction checks that they are.
 struct one_sided_config {
@@ -36,7 +46,7 @@ struct one_sided_config {
   /// ep_size * min(lamport_max_tokens, max_tokens_per_rank) rows.
   choice lamport = choice::automatic;
   std::int64_t lamport_max_tokens = 64;  ///< 1 .. 2^30
-  int max_blocks = 0;  ///< upper bound of blocks per launch; 0: the policy decides
+  int max_blocks = 0;                    ///< upper bound of blocks per launch; 0: the policy decides
 
   friend bool operator==(const one_sided_config&, const one_sided_config&) = default;
 };

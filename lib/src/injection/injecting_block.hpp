@@ -21,12 +21,13 @@ template <class Block>
 class injecting_block {
  public:
   injecting_block(Block& inner, injector& plan, const protocol::workspace_handle& ws)
-      : inner_(inner), plan_(plan), ws_(ws) {}
+      : inner_(inner), plan_(plan), ws_(ws), epoch_(inner.load_u32(&ws.round().epoch)) {}
   ~injecting_block() {
     flush_deferred();
-    if (held_words_.empty()) return;
+    const auto held = plan_.take_held(ws_.rank, epoch_);
+    if (held.empty()) return;
     pause();
-    for (const auto& held : held_words_) inner_.store_word(held.word, held.value);
+    for (const auto& each : held) inner_.store_word(each.word, each.value);
   }
   injecting_block(const injecting_block&) = delete;
   injecting_block& operator=(const injecting_block&) = delete;
@@ -199,7 +200,7 @@ class injecting_block {
   std::uint64_t load_word(const std::uint64_t* word) {
     const auto value = inner_.load_word(word);
     if (!hits(operation::load_word, word) || !is(effect::retag)) return value;
-    return value == protocol::armed ? protocol::encoded(0) : value;  // as if it had come
+    return value == protocol::armed ? protocol::trailer_of(0, false) : value;  // as if it had come
   }
   void store_word(std::uint64_t* word, std::uint64_t value) {
     const bool arms = value == protocol::armed;
@@ -209,7 +210,7 @@ class injecting_block {
     if (is(effect::corrupt)) value ^= amount;
     if (is(effect::next_slot)) inner_.store_word(word + amount / sizeof(*word), value);  // that one too
     if (is(effect::redirect)) word = redirected(word);
-    if (is(effect::defer)) return held_words_.push_back({word, value});
+    if (is(effect::defer)) return plan_.hold(ws_.rank, epoch_, {word, value});
     inner_.store_word(word, value);
   }
   template <class RowAt, class OnException>
@@ -235,10 +236,6 @@ class injecting_block {
   }
 
  private:
-  struct held_word {
-    std::uint64_t* word;
-    std::uint64_t value;
-  };
   struct held_ticket {
     std::uint32_t* word = nullptr;  ///< that it was drawn from; null: none is held
     std::uint32_t ticket = 0;
@@ -318,9 +315,9 @@ class injecting_block {
   Block& inner_;
   injector& plan_;
   const protocol::workspace_handle& ws_;
+  std::uint32_t epoch_;  ///< of the launch; the workspace's may have moved on when the block ends
   held_ticket held_ticket_;
   std::vector<held_put> deferred_;
-  std::vector<held_word> held_words_;
 };
 
 }  // namespace switchyard::injection

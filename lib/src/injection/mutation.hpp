@@ -4,8 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "layout/workspace_layout.hpp"
 
@@ -38,7 +42,7 @@ enum class effect : std::uint8_t {
   drop,        ///< not at all (wait_all: returns at once; sum_rows: the last row is left out)
   delay,       ///< `amount` microseconds later than it should, in the caller's time
   defer,       ///< put: after the block's next publish and `amount` microseconds more; as if the release were missing;
-               ///< send_word, rearm_word: when the block has left its phase, and `amount` microseconds later
+               ///< rearm_word: at the end of this rank's next phase, and `amount` microseconds later
   shift,       ///< put: `amount` rows further
   shorten,     ///< put: without the last `amount` bytes
   lengthen,    ///< put: with `amount` bytes more than the row has
@@ -65,6 +69,12 @@ struct mutation {
   std::uint64_t at_most = ~std::uint64_t{0};  ///< then change this many
 };
 
+/// A store that has been put off.
+struct held_word {
+  std::uint64_t* word;
+  std::uint64_t value;
+};
+
 /// A mutation and how often it has come up; shared by the blocks of all ranks.
 class injector {
  public:
@@ -76,11 +86,29 @@ class injector {
     const auto match = matches_.fetch_add(1, std::memory_order_relaxed);
     return match >= plan_.skip_first && match - plan_.skip_first < plan_.at_most;
   }
+  /// Keeps a store of a rank in a phase until a later phase of that rank takes it.
+  void hold(std::int32_t rank, std::uint32_t epoch, held_word store) {
+    const std::lock_guard lock(mutex_);
+    held_[{rank, epoch}].push_back(store);
+  }
+  /// What `rank` holds from phases other than `epoch`.
+  [[nodiscard]] std::vector<held_word> take_held(std::int32_t rank, std::uint32_t epoch) {
+    std::vector<held_word> taken;
+    const std::lock_guard lock(mutex_);
+    std::erase_if(held_, [&](const auto& of_phase) {
+      if (of_phase.first.first != rank || of_phase.first.second == epoch) return false;
+      taken.insert(taken.end(), of_phase.second.begin(), of_phase.second.end());
+      return true;
+    });
+    return taken;
+  }
   [[nodiscard]] std::uint64_t matches() const { return matches_.load(std::memory_order_relaxed); }
 
  private:
   mutation plan_;
   std::atomic<std::uint64_t> matches_{0};
+  std::mutex mutex_;
+  std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<held_word>> held_;  ///< by rank and epoch
 };
 
 }  // namespace switchyard::injection

@@ -16,40 +16,35 @@
 
 namespace switchyard::protocol {
 
-/// A block's tables in its scratch, for one role at a time.
+/// A block's tables in its scratch, for one role at a time. Where they lie is worked out at each use: registers are
+/// scarcer.
 struct lamport_combine_scratch {
-  header_tally* tally = nullptr;
-  layout::route* routes = nullptr;      ///< sum: [slots] of a token
-  std::uint32_t* places = nullptr;      ///< send: [tokens of the chunk] in the origin's inbox, or no_place
-  std::uint32_t* exceptions = nullptr;  ///< send: [tokens of the chunk] lists
-  std::uint32_t units = 0;              ///< of an output
+  std::uint32_t* words = nullptr;
 
   static constexpr std::uint32_t no_place = ~std::uint32_t{0};
 
-  template <block Block>
-  SWITCHYARD_DEVICE static lamport_combine_scratch of(Block& block, const combine_params& p) {
-    auto* words = block.scratch(scratch_words(p));
-    lamport_combine_scratch s;
-    s.tally = reinterpret_cast<header_tally*>(words);
-    s.routes = reinterpret_cast<layout::route*>(words + combine_routes_word);
-    s.places = words + combine_routes_word;
-    s.exceptions = s.places + p.chunk_tokens();
-    s.units = p.outputs.units_of_row();
-    return s;
+  [[nodiscard]] SWITCHYARD_DEVICE header_tally& tally() const { return *reinterpret_cast<header_tally*>(words); }
+  /// sum: [slots] of a token.
+  [[nodiscard]] SWITCHYARD_DEVICE layout::route* routes() const {
+    return reinterpret_cast<layout::route*>(words + combine_routes_word);
   }
-  [[nodiscard]] SWITCHYARD_DEVICE exception_list exceptions_of(std::uint32_t index) const {
+  /// send: [tokens of the chunk] in the origin's inbox, or no_place.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint32_t* places() const { return words + combine_routes_word; }
+  /// send: of the chunk's token `index`; the lists lie behind the places.
+  [[nodiscard]] SWITCHYARD_DEVICE exception_list exceptions_of(const combine_params& p, std::uint32_t index) const {
+    const auto units = p.outputs.units_of_row();
     const auto stride = static_cast<std::uint32_t>(exception_list::scratch_words(units));
-    return {exceptions + index * stride, units};
+    return {places() + p.chunk_tokens() + index * stride, units};
   }
   /// Empties what a role counts or lists in. The team synchronises after.
   template <block Block>
   SWITCHYARD_DEVICE void prepare(Block& block, const combine_params& p) const {
-    auto* words = reinterpret_cast<std::uint32_t*>(tally);
-    const auto listed = p.chunk_tokens() * exception_list::scratch_words(units);
+    const auto listed = static_cast<std::uint32_t>(exception_scratch_words(p.chunk_tokens(), p.outputs.units_of_row()));
     SWITCHYARD_ROLLED
-    for (std::uint64_t i = block.thread_index(); i < header_tally_words; i += block.num_threads()) words[i] = 0;
+    for (std::uint32_t i = block.thread_index(); i < header_tally_words; i += block.num_threads()) words[i] = 0;
+    auto* lists = exceptions_of(p, 0).words;
     SWITCHYARD_ROLLED
-    for (std::uint64_t i = block.thread_index(); i < listed; i += block.num_threads()) exceptions[i] = 0;
+    for (std::uint32_t i = block.thread_index(); i < listed; i += block.num_threads()) lists[i] = 0;
   }
 };
 
@@ -73,24 +68,24 @@ SWITCHYARD_DEVICE void send_output_words(Block& block, const combine_params& p, 
     const auto token = first + i;
     const auto bits = layout::data_of(block.poll(sent + token / 32));
     const auto place = block.load_u32(return_rows + token);  // under way together with the bits
-    s.places[i] = (bits >> token % 32 & 1U) != 0 ? place : lamport_combine_scratch::no_place;
+    s.places()[i] = (bits >> token % 32 & 1U) != 0 ? place : lamport_combine_scratch::no_place;
   }
   block.sync();
   const auto first_row = wide_product(static_cast<std::uint32_t>(origin), p.tokens_per_rank) + first;
   block.for_each_row(count, [&](std::uint64_t i) {
-    const auto place = s.places[i];
+    const auto place = s.places()[i];
     if (place == lamport_combine_scratch::no_place) return;
     block.send_words(
         p.outputs, first_row + i, 1, [&](std::uint32_t) { return output_row(ws, origin, place); },
         [&](std::uint32_t unit, std::uint32_t bits) {
-          s.exceptions_of(static_cast<std::uint32_t>(i)).add(block, unit, bits);
+          s.exceptions_of(p, static_cast<std::uint32_t>(i)).add(block, unit, bits);
         });
   });
   block.sync();
   SWITCHYARD_ROLLED
   for (auto i = block.thread_index(); i < count; i += block.num_threads()) {
-    if (s.places[i] == lamport_combine_scratch::no_place) continue;
-    complete_row(block, output_row(ws, origin, s.places[i]), s.exceptions_of(i), 0);
+    if (s.places()[i] == lamport_combine_scratch::no_place) continue;
+    complete_row(block, output_row(ws, origin, s.places()[i]), s.exceptions_of(p, i), 0);
   }
 }
 
@@ -103,44 +98,46 @@ SWITCHYARD_DEVICE bool sum_arriving(Block& block, const combine_params& p, const
   const auto first_place = wide_product(token, slots);
   const auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + first_place;
   SWITCHYARD_ROLLED
-  for (auto slot = block.thread_index(); slot < slots; slot += block.num_threads()) s.routes[slot] = kept[slot];
+  for (auto slot = block.thread_index(); slot < slots; slot += block.num_threads()) s.routes()[slot] = kept[slot];
   block.sync();
   std::uint32_t sources = 0;
   SWITCHYARD_ROLLED
-  while (sources < slots && s.routes[sources].rank >= 0) ++sources;
+  while (sources < slots && s.routes()[sources].rank >= 0) ++sources;
 
-  const auto row_bytes = p.elements * itemsize(p.type);
-  const auto own_row = wide_product(static_cast<std::uint32_t>(ws.rank), p.tokens_per_rank);
-  const auto source_at = [&](std::uint32_t slot) {
-    const auto route = s.routes[slot];
-    if (route.rank == ws.rank) {
-      return arriving_output{p.expert_output + wide_product(own_row + route.row, row_bytes), nullptr};
+  // Worked out anew at each use: registers are scarcer.
+  const auto source_at = [&p, &ws, s, token](std::uint32_t slot) {
+    const auto route = s.routes()[slot];
+    if (route.rank != ws.rank) {
+      const auto place = wide_product(token, static_cast<std::uint32_t>(ws.layout.dims.slots())) + slot;
+      return arriving_output{nullptr, output_row(ws, ws.rank, place)};
     }
-    return arriving_output{nullptr, output_row(ws, ws.rank, first_place + slot)};
+    const auto row = static_cast<std::uint32_t>(ws.rank) * static_cast<std::uint32_t>(p.tokens_per_rank) + route.row;
+    return arriving_output{p.expert_output + wide_product(row, p.outputs.items[0].row_bytes), nullptr};
   };
-  const auto status = block.take_sum(p.output + wide_product(token, row_bytes), sources, source_at, p.elements, p.type,
-                                     bounds_for(frame, awaited::rows));
+  const auto status = block.take_sum(p.output + wide_product(token, p.outputs.items[0].row_bytes), sources, source_at,
+                                     p.elements, p.type, bounds_for(frame, awaited::rows));
   if (status != wait_status::ready) {
     // What was taken of a row is gone, so the trailer, which stays, tells who is late.
     std::int32_t late = -1;
     SWITCHYARD_ROLLED
     for (std::uint32_t slot = 0; slot < sources && late < 0; ++slot) {
       const auto source = source_at(slot);
-      if (source.words != nullptr && !is_closed(block, source.words, s.units)) late = s.routes[slot].rank;
+      if (source.words != nullptr && !is_closed(block, source.words, p.outputs.units_of_row()))
+        late = s.routes()[slot].rank;
     }
     return settle(block, ws, frame, status, awaited::rows, late);
   }
   SWITCHYARD_ROLLED
   for (auto slot = block.thread_index(); slot < sources; slot += block.num_threads()) {
     const auto source = source_at(slot);
-    if (source.words != nullptr) close_row(block, source.words, s.units);
+    if (source.words != nullptr) close_row(block, source.words, p.outputs.units_of_row());
   }
   return true;
 }
 
 template <block Block>
 SWITCHYARD_DEVICE void lamport_combine(Block& block, const combine_params& p) {
-  const auto s = lamport_combine_scratch::of(block, p);
+  const lamport_combine_scratch s{block.scratch(scratch_words(p))};
   const auto frame = enter(block, p.ws, phase::combine, p.words, p.words_digest, [&] { s.prepare(block, p); });
   bool succeeded = frame.open;
   if (frame.open) {
@@ -172,7 +169,7 @@ SWITCHYARD_DEVICE void lamport_combine(Block& block, const combine_params& p) {
             return true;
           }
           if (role < first_sum) {
-            return check_owner(block, p, frame, static_cast<std::int32_t>(role - first_check), *s.tally);
+            return check_owner(block, p, frame, static_cast<std::int32_t>(role - first_check), s.tally());
           }
           if (role == collect) return collect_credits(block, ws, frame);
           const auto first = (role - first_sum) << p.reduce_shift;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "switchyard/config.hpp"
+
 namespace switchyard::harness {
 
 /// How the experts of a token are drawn. Ids of a row are distinct but where case_spec::duplicate_percent repeats them
@@ -39,10 +41,12 @@ enum class runtime_max_rule : std::uint8_t {
 
 /// What hidden states hold.
 enum class hidden_values : std::uint8_t {
-  random,    ///< finite values, one row in 64 random bits; no two rows alike
-  ones,      ///< every element 1, every byte of an opaque format 0x40: exact sums, but all rows alike
-  nan_rows,  ///< as random, but every fourth row (token mod 4 is 3) has NaNs of all kinds and nothing else
-  bits,      ///< random bits: subnormals, infinities and NaNs everywhere
+  random,      ///< finite values, one row in 64 random bits; no two rows alike
+  ones,        ///< every element 1, every byte of an opaque format 0x40: exact sums, but all rows alike
+  nan_rows,    ///< as random, but every fourth row (token mod 4 is 3) has NaNs of all kinds and nothing else
+  bits,        ///< random bits: subnormals, infinities and NaNs everywhere
+  hard_words,  ///< among random bits, words of eight bytes that a transport may treat apart: all ones, all ones but the
+               ///< last, 0, 1, halves of them, NaNs; in some rows many, each in turn at each place, in some one
 };
 
 /// How the launches of a step reach the device. All but eager need CUDA graphs: one for each shape of a step, captured
@@ -61,10 +65,12 @@ inline constexpr std::array all_step_variations{step_variation::fixed, step_vari
 inline constexpr std::array all_runtime_max_rules{runtime_max_rule::tokens, runtime_max_rule::capacity,
                                                   runtime_max_rule::drawn, runtime_max_rule::own_tokens};
 inline constexpr std::array all_hidden_values{hidden_values::random, hidden_values::ones, hidden_values::nan_rows,
-                                              hidden_values::bits};
+                                              hidden_values::bits, hidden_values::hard_words};
 
 inline constexpr std::array all_launch_modes{launch_mode::eager, launch_mode::graph, launch_mode::two_graphs,
                                              launch_mode::mixed};
+
+inline constexpr std::array all_uses{choice::off, choice::automatic, choice::on};  ///< of something optional
 
 constexpr std::string_view to_string(routing_law law) noexcept {
   switch (law) {
@@ -105,6 +111,7 @@ constexpr std::string_view to_string(hidden_values values) noexcept {
     case hidden_values::ones: return "ones";
     case hidden_values::nan_rows: return "nan_rows";
     case hidden_values::bits: return "bits";
+    case hidden_values::hard_words: return "hard_words";
   }
   return "unknown";
 }

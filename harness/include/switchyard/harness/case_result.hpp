@@ -69,7 +69,7 @@ struct case_result {
   std::uint64_t results_digest = 0;       ///< of rows received and sums, whoever moved them; 0 where a fault is due
   std::uint64_t remote_bytes = 0;         ///< dispatch payload bytes to other ranks, all ranks and steps
   std::uint64_t wire_bytes_max_rank = 0;  ///< per step mean of max over ranks of max(send, receive) remote bytes
-  std::string transport;                  ///< taken by dispatch
+  std::string transport;                  ///< taken by steps: fence, lamport or fence+lamport
 };
 
 inline constexpr std::size_t max_findings = 16;

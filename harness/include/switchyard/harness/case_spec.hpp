@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "switchyard/config.hpp"
 #include "switchyard/harness/case_choices.hpp"
 #include "switchyard/harness/routing_trace.hpp"
 #include "switchyard/harness/step_counts.hpp"
@@ -70,6 +71,8 @@ struct case_spec {
   reference::expert_law experts = reference::expert_law::scaled;
   step_variation variation = step_variation::fixed;
   launch_mode launch = launch_mode::eager;
+  choice lamport = choice::automatic;
+  std::int64_t lamport_max_tokens = 64;
   int steps = 3;
   int blocks = 1;   ///< blocks per launch of a rank
   int workers = 1;  ///< threads that run a rank's blocks

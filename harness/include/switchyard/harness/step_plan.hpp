@@ -26,6 +26,7 @@ struct step_plan {
   bool foreign_invalid_ids = false;  ///< some invalid ids are other than invalid_expert_id, but name no expert either
   std::int64_t combine_hidden_size = 0;  ///< h
   combine_source source = combine_source::workspace_rows;
+  switchyard::transport transport = switchyard::transport::fence;  ///< that the step must take
 
   /// The T that `rank` passes to dispatch.
   [[nodiscard]] std::int64_t tokens_per_rank_of(int rank) const noexcept {

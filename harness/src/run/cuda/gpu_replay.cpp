@@ -77,7 +77,6 @@ void gpu_replay::enqueue(const between_phases& between) {
   experts.hidden = views.hidden_states.data;
   experts.ids = reinterpret_cast<const std::int32_t*>(views.topk_ids.data);
   experts.weights = reinterpret_cast<const float*>(views.topk_weights.data);
-  experts.counts = views.recv_counts.data();
   experts.rows = between.expert_rows;
   experts.sources = static_cast<std::uint64_t>(spec_.ep_size);
   experts.tokens_per_rank = static_cast<std::uint64_t>(views.tokens_per_rank);

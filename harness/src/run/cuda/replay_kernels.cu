@@ -98,17 +98,18 @@ __global__ void __launch_bounds__(threads) expert_kernel(const __grid_constant__
   __shared__ factor_list factors;
   for (std::uint64_t row = blockIdx.x; row < shape.sources * shape.tokens_per_rank; row += gridDim.x) {
     auto* out = reinterpret_cast<typename Rows::bits*>(shape.rows) + row * shape.elements;
-    const auto count = static_cast<std::int64_t>(shape.counts[row / shape.tokens_per_rank]);
-    if (static_cast<std::int64_t>(row % shape.tokens_per_rank) >= count) {  // expert_poison is the byte 0xFF
-      for (std::uint64_t j = threadIdx.x; j < shape.elements; j += blockDim.x) out[j] = ~typename Rows::bits{0};
-      continue;
-    }
     if (threadIdx.x == 0) find_factors(shape, row, factors);
     __syncthreads();
+    // Whatever the row order, a row that holds a token names an expert of this rank. expert_poison is the byte 0xFF.
+    if (factors.count == 0) {
+      for (std::uint64_t j = threadIdx.x; j < shape.elements; j += blockDim.x) out[j] = ~typename Rows::bits{0};
+      __syncthreads();
+      continue;
+    }
     const auto* hidden = shape.hidden + row * shape.hidden_row_bytes;
     for (std::uint64_t j = threadIdx.x; j < shape.elements; j += blockDim.x) {
       const float x = element<Rows>(shape, hidden, j);
-      float sum = factors.count > 0 ? __fmul_rn(factors.values[0], x) : 0.0F;
+      float sum = __fmul_rn(factors.values[0], x);
       for (int slot = 1; slot < factors.count; ++slot) sum = __fadd_rn(sum, __fmul_rn(factors.values[slot], x));
       out[j] = Rows::narrow(sum);
     }

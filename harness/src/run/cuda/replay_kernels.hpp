@@ -32,7 +32,6 @@ struct expert_shape {
   const std::byte* hidden = nullptr;
   const std::int32_t* ids = nullptr;
   const float* weights = nullptr;  ///< null: every weight is 1
-  const std::int32_t* counts = nullptr;
   std::byte* rows = nullptr;
   std::uint64_t sources = 0;
   std::uint64_t tokens_per_rank = 0;  ///< T

@@ -227,7 +227,8 @@ class cuda_block {
   /// advance(polls) goes on with what this thread waits for, for so many fruitless polls at most; it returns whether
   /// that is all done.
   template <class Advance, class Probe>
-  __device__ protocol::wait_status meet_until(Advance advance, const protocol::wait_bounds& bounds, Probe probe) {
+  __device__ __forceinline__ protocol::wait_status meet_until(Advance&& advance, const protocol::wait_bounds& bounds,
+                                                              Probe probe) {
     // A poll takes an access to the second-level cache, a third of a microsecond; a look at notice, clock and probe
     // takes several. A thread whose conditions hold comes to the meeting at once.
     constexpr std::uint32_t polls_between_meetings = 8;
@@ -313,18 +314,9 @@ class cuda_block {
   template <class OutputAt>
   __device__ protocol::wait_status take_sum(std::byte* out, std::uint32_t sources, const OutputAt& output_at,
                                             std::uint64_t elements, dtype type, const protocol::wait_bounds& bounds) {
-    const auto run = [&](auto element) {
-      using unit = decltype(element);
-      unit_summer<unit, cuda_block, OutputAt> summer(*this, output_at, sources, out,
-                                                     static_cast<std::uint32_t>(elements), team_part_);
-      return meet_until([&](std::uint32_t polls) { return summer.advance(polls); }, bounds, [] { return false; });
-    };
-    switch (type) {
-      case dtype::fp16: return run(fp16_unit{});
-      case dtype::fp32: return run(fp32_unit{});
-      case dtype::bf16: break;
-    }
-    return run(bf16_unit{});
+    unit_summer<cuda_block, OutputAt> summer(*this, output_at, sources, out, static_cast<std::uint32_t>(elements), type,
+                                             whole_team());
+    return meet_until([&](std::uint32_t polls) { return summer.advance(polls); }, bounds, [] { return false; });
   }
 
   __device__ static team_part whole_team() { return {threadIdx.x, block_threads}; }

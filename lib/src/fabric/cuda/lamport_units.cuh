@@ -200,24 +200,25 @@ template <class Block>
 unit_taker(Block&, const protocol::payload_list&, team_part, std::uint32_t, std::uint32_t) -> unit_taker<Block>;
 
 /// A thread on its way through the units of a token's outputs: for each two of its units, source after source in slot
-/// order, so that the order of the sum is the contract's whatever comes first.
-template <class Element, class Block, class OutputAt>
+/// order, so that the order of the sum is the contract's whatever comes first. The element type is looked at unit by
+/// unit: one loop for all types is fetched once, and leaves more registers.
+template <class Block, class OutputAt>
 class unit_summer {
-  using pack = element_pack<Element, ulonglong2>;
   static constexpr std::uint32_t batch = 2;
 
  public:
   __device__ unit_summer(Block& block, const OutputAt& output_at, std::uint32_t sources, std::byte* out,
-                         std::uint32_t elements, team_part part)
+                         std::uint32_t elements, dtype type, team_part part)
       : block_(block),
         output_at_(output_at),
         sources_(sources),
         out_(out),
-        row_bytes_(elements * static_cast<std::uint32_t>(sizeof(typename Element::bits))),
+        type_(type),
+        row_bytes_(elements * static_cast<std::uint32_t>(itemsize(type))),
         units_((row_bytes_ + unit_bytes - 1) / unit_bytes),
         part_(part),
         first_(part.index),
-        closing_(part.count - 1 - part.index) {}
+        source_(first_source()) {}
 
   /// False after so many fruitless polls; to be gone on with.
   __device__ __forceinline__ bool advance(std::uint32_t polls) {
@@ -225,7 +226,7 @@ class unit_summer {
     while (first_ < units_) {
 #pragma unroll 1
       while (source_ < sources_) {
-        pack held[batch];
+        ulonglong2 held[batch];
         if (take(output_at_(source_), held)) {
           add(held);
           ++source_;
@@ -235,12 +236,11 @@ class unit_summer {
       }
       store();
       first_ += batch * part_.count;
-      source_ = 0;
+      source_ = first_source();
     }
-    // A source's trailer each, by the threads that have the least of the units.
 #pragma unroll 1
-    for (; closing_ < sources_; closing_ += part_.count) {
-      const auto output = output_at_(closing_);
+    for (; source_ < sources_; source_ += part_.count) {
+      const auto output = output_at_(source_);
 #pragma unroll 1
       while (output.words != nullptr && !protocol::is_closed(block_, output.words, units_)) {
         if (--polls == 0) return false;
@@ -250,6 +250,11 @@ class unit_summer {
   }
 
  private:
+  /// Of all sources for a thread's next units; of the trailers, one of a source each, when it has no more: those that
+  /// have the least of the units begin.
+  __device__ __forceinline__ std::uint32_t first_source() const {
+    return first_ < units_ ? 0 : part_.count - 1 - part_.index;
+  }
   __device__ __forceinline__ std::uint32_t unit_at(std::uint32_t b) const { return first_ + b * part_.count; }
   __device__ __forceinline__ bool is_wide() const { return row_bytes_ % unit_bytes == 0; }
   __device__ __forceinline__ plain_unit plain_at(std::uint32_t b) const {
@@ -258,23 +263,23 @@ class unit_summer {
   }
 
   /// All or nothing: what is taken is re-armed, and cannot be looked at again.
-  __device__ __forceinline__ bool take(const protocol::arriving_output& output, pack (&held)[batch]) {
+  __device__ __forceinline__ bool take(const protocol::arriving_output& output, ulonglong2 (&held)[batch]) {
     if (output.words == nullptr) {
 #pragma unroll
       for (std::uint32_t b = 0; b < batch; ++b) {
         if (unit_at(b) < units_) {
-          held[b].word = load_unit(output.own, plain_at(b), is_wide(), row_bytes_ % 4 != 0);
+          held[b] = load_unit(output.own, plain_at(b), is_wide(), row_bytes_ % 4 != 0);
         }
       }
       return true;
     }
 #pragma unroll
     for (std::uint32_t b = 0; b < batch; ++b) {
-      if (unit_at(b) < units_) held[b].word = load_relaxed_sys_2xu64(output.words + 2 * unit_at(b));
+      if (unit_at(b) < units_) held[b] = load_relaxed_sys_2xu64(output.words + 2 * unit_at(b));
     }
 #pragma unroll
     for (std::uint32_t b = 0; b < batch; ++b) {
-      if (unit_at(b) < units_ && !decode_unit<Block>(held[b].word, output.words, units_, unit_at(b))) return false;
+      if (unit_at(b) < units_ && !decode_unit<Block>(held[b], output.words, units_, unit_at(b))) return false;
     }
 #pragma unroll
     for (std::uint32_t b = 0; b < batch; ++b) {
@@ -283,13 +288,25 @@ class unit_summer {
     return true;
   }
 
-  __device__ __forceinline__ void add(const pack (&held)[batch]) {
+  __device__ __forceinline__ void add(const ulonglong2 (&held)[batch]) {
+    switch (type_) {
+      case dtype::fp16: return add_as<fp16_unit>(held);
+      case dtype::fp32: return add_as<fp32_unit>(held);
+      case dtype::bf16: break;
+    }
+    add_as<bf16_unit>(held);
+  }
+  /// Where there is one source alone, what goes through the sum are its bits: they come back as they are.
+  template <class Element>
+  __device__ __forceinline__ void add_as(const ulonglong2 (&held)[batch]) {
+    const bool alone = sources_ == 1;
 #pragma unroll
     for (std::uint32_t b = 0; b < batch; ++b) {
-      if (source_ == 0) only_[b] = held[b];
+      element_pack<Element, ulonglong2> pack;
+      pack.word = held[b];
 #pragma unroll
-      for (std::uint32_t e = 0; e < pack::count; ++e) {
-        const float value = Element::load(held[b].elements[e]);
+      for (std::uint32_t e = 0; e < pack.count; ++e) {
+        const float value = alone ? __uint_as_float(pack.elements[e]) : Element::load(pack.elements[e]);
         sum_[b][e] = source_ == 0 ? value : sum_[b][e] + value;
       }
     }
@@ -298,28 +315,40 @@ class unit_summer {
   __device__ __forceinline__ void store() {
 #pragma unroll
     for (std::uint32_t b = 0; b < batch; ++b) {
-      if (unit_at(b) >= units_) continue;
-      pack rounded;
-#pragma unroll
-      for (std::uint32_t e = 0; e < pack::count; ++e) rounded.elements[e] = Element::store(sum_[b][e]);
-      if (sources_ == 1) rounded = only_[b];     // bit for bit, whatever the bits are
-      if (sources_ == 0) rounded.word = {0, 0};  // exact +0
-      store_unit(out_, plain_at(b), rounded.word, is_wide(), row_bytes_ % 4 != 0);
+      if (unit_at(b) < units_) store_unit(out_, plain_at(b), rounded(b), is_wide(), row_bytes_ % 4 != 0);
     }
+  }
+  __device__ __forceinline__ ulonglong2 rounded(std::uint32_t b) const {
+    if (sources_ == 0) return {0, 0};  // exact +0
+    switch (type_) {
+      case dtype::fp16: return rounded_as<fp16_unit>(b);
+      case dtype::fp32: return rounded_as<fp32_unit>(b);
+      case dtype::bf16: break;
+    }
+    return rounded_as<bf16_unit>(b);
+  }
+  template <class Element>
+  __device__ __forceinline__ ulonglong2 rounded_as(std::uint32_t b) const {
+    element_pack<Element, ulonglong2> pack;
+#pragma unroll
+    for (std::uint32_t e = 0; e < pack.count; ++e) {
+      using bits = typename Element::bits;
+      pack.elements[e] = sources_ == 1 ? static_cast<bits>(__float_as_uint(sum_[b][e])) : Element::store(sum_[b][e]);
+    }
+    return pack.word;
   }
 
   Block& block_;
   const OutputAt& output_at_;
   std::uint32_t sources_;
   std::byte* out_;
+  dtype type_;
   std::uint32_t row_bytes_;
   std::uint32_t units_;
   team_part part_;
   std::uint32_t first_;
-  std::uint32_t source_ = 0;
-  std::uint32_t closing_;
-  float sum_[batch][pack::count];
-  pack only_[batch];
+  std::uint32_t source_;
+  float sum_[batch][unit_bytes / sizeof(std::uint16_t)];
 };
 
 }  // namespace switchyard::cuda

@@ -13,11 +13,18 @@
 
 namespace switchyard::reference {
 
+/// Where a source's tokens stand among its T rows.
+enum class row_order : std::uint8_t {
+  packed,      ///< those that come here fill the first rows, in source order
+  positional,  ///< token t has row t; rows of tokens that go elsewhere hold none
+};
+
 /// The shape of one step.
 struct step_shape {
   int ep_size = 1;
   comm_params params;
   std::int64_t tokens_per_rank = 0;  ///< T, the row stride
+  row_order rows = row_order::packed;
 };
 
 /// One rank's routing: ids [num_tokens, top_k], row-major. Ids outside [0, num_experts) mean "no expert".
@@ -39,7 +46,7 @@ int owner_of(std::int64_t expert, std::int64_t num_experts, int ep_size);
 /// The distinct owners of a token's experts, in the order of their first slot.
 std::vector<int> owners_in_slot_order(std::span<const std::int32_t> topk_ids, std::int64_t num_experts, int ep_size);
 
-/// Dispatch with packed rows, for all ranks. Throws switchyard::invalid_argument when the inputs contradict the shape.
+/// Dispatch for all ranks. Throws switchyard::invalid_argument when the inputs contradict the shape.
 std::vector<dispatched_rank> dispatch(const step_shape& shape, std::span<const rank_routing> routing);
 
 /// How the rows of one token are summed. The contract is slot_order; the others judge other implementations.

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mutation of the protocol, the case that shows it, and what must come of it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "injection/injecting_host_fabric.hpp"
+#include "switchyard/harness/run_case.hpp"
+
+namespace switchyard::harness {
+
+/// How the case must end.
+struct killed_by {
+  std::set<verdict> verdicts;   ///< at least one finding has one of these; empty: a fault is due instead
+  std::set<fault_code> faults;  ///< every recorded fault has one of these codes
+};
+
+struct mutant {
+  std::string name;
+  injection::mutation plan;
+  killed_by expected;
+  void (*shape)(case_spec&) = [](case_spec&) {};
+};
+
+inline void PrintTo(const mutant& one, std::ostream* out) {
+  *out << one.name;
+}  // NOLINT: the name GoogleTest looks for
+
+inline std::string told(const case_result& result) {
+  std::ostringstream text;
+  text << to_string(result.status) << ": " << result.reason << '\n';
+  for (const auto& f : result.findings) text << "  " << describe(f) << '\n';
+  for (const auto& f : result.faults) text << "  rank " << f.rank << ": " << f.message << '\n';
+  return text.str();
+}
+
+inline case_result run_with(const case_spec& spec, const std::shared_ptr<injection::injector>& plan) {
+  arena memory(required_bytes(spec));
+  run_options options;
+  options.make_fabric = [&](int) { return injection::make_injecting_host_fabric(plan); };
+  return run_case(spec, memory, options);
+}
+
+inline void expect_killed(case_spec spec, const mutant& one) {
+  one.shape(spec);
+  const auto plan = std::make_shared<injection::injector>(one.plan);
+  const auto result = run_with(spec, plan);
+  EXPECT_GT(plan->matches(), one.plan.skip_first) << "the mutation never came up";
+  ASSERT_NE(result.status, case_status::pass) << "survived";
+
+  const bool verdict_seen = std::any_of(result.findings.begin(), result.findings.end(),
+                                        [&](const finding& f) { return one.expected.verdicts.contains(f.verdict); });
+  const bool fault_seen = !result.faults.empty() &&
+                          std::all_of(result.faults.begin(), result.faults.end(),
+                                      [&](const rank_fault& f) { return one.expected.faults.contains(f.record.code); });
+  EXPECT_TRUE(verdict_seen || fault_seen) << told(result);
+}
+
+/// It is the mutation that is found, not the case.
+inline void expect_pass_without(case_spec spec, mutant one) {
+  one.shape(spec);
+  one.plan.at_most = 0;
+  const auto result = run_with(spec, std::make_shared<injection::injector>(one.plan));
+  EXPECT_EQ(result.status, case_status::pass) << told(result);
+}
+
+}  // namespace switchyard::harness

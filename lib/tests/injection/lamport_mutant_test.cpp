@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of words of all ones when the list that names them is lost: outputs of any bits, which the simulated
+// experts of the harness do not have.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "injection/injecting_host_fabric.hpp"
+#include "support/exchange.hpp"
+
+namespace switchyard::injection {
+namespace {
+
+/// Outputs that are not as they must be, in steps of hard words whose lists of exceptions in `where` are dropped or
+/// not.
+std::size_t wrong_outputs(layout::region where, std::uint64_t at_most, std::uint64_t& matches) {
+  constexpr int steps = 6;
+  auto shape = test::small_exchange(3);
+  shape.config.extra_payload_bytes_per_token = 0;
+  shape.config.timeout = shape.config.warmup_timeout = std::chrono::seconds(20);
+  shape.tokens_per_rank = 24;
+  shape.row_bytes[4] = 0;
+  shape.hard_words = true;
+  shape.experts_by_token = true;
+  auto by_fence = shape;
+  by_fence.config.lamport = choice::off;
+  const auto should_be = test::run_on_host(by_fence, steps);
+  const auto plan = std::make_shared<injector>(
+      mutation{.op = operation::list_exception, .what = effect::drop, .region = where, .at_most = at_most});
+  shape.make_fabric = [plan](int) { return make_injecting_host_fabric(plan); };
+  const auto is = test::run_on_host(shape, steps);
+  matches = plan->matches();
+  std::size_t wrong = 0;
+  for (std::size_t step = 0; step < is.size(); ++step) {
+    for (std::size_t rank = 0; rank < is[step].size(); ++rank) {
+      wrong += is[step][rank].output == should_be[step][rank].output ? 0U : 1U;
+    }
+  }
+  return wrong;
+}
+
+TEST(lamport_mutant, an_exception_of_an_output_that_is_not_listed_shows) {
+  std::uint64_t matches = 0;
+  EXPECT_GT(wrong_outputs(layout::region::lamport_combine_inbox, ~std::uint64_t{0}, matches), 0U);
+  EXPECT_GT(matches, 0U) << "no output had a word of all ones";
+  EXPECT_EQ(wrong_outputs(layout::region::lamport_combine_inbox, 0, matches), 0U);
+}
+
+}  // namespace
+}  // namespace switchyard::injection
