@@ -96,6 +96,26 @@ TEST(shipped_suites, sanitize_varies_and_interleaves) {
   EXPECT_EQ(points.size(), 5U * 3U * 2U);
 }
 
+TEST(shipped_suites, lamport_stands_on_both_sides_of_its_bound_and_goes_to_and_fro) {
+  std::set<std::int64_t> below_at_above;
+  std::set<int> groups;
+  std::size_t long_runs = 0;
+  for (const auto& spec : cases_of_suite("lamport")) {
+    if (spec.name == "threshold") below_at_above.insert(*spec.runtime_max_tokens - spec.lamport_max_tokens);
+    if (spec.name == "b06_group_sizes") groups.insert(spec.ep_size);
+    if (spec.name == "to_and_fro") {
+      EXPECT_LT(spec.lamport_max_tokens, spec.num_tokens) << spec.id;
+      long_runs += spec.steps >= 300 ? 1 : 0;
+    }
+    if (spec.name == "b05_hard_payloads") {
+      EXPECT_EQ(spec.values, hidden_values::hard_words) << spec.id;
+    }
+  }
+  EXPECT_EQ(below_at_above, (std::set<std::int64_t>{-1, 0, 1}));
+  EXPECT_EQ(groups, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(long_runs, 12U);
+}
+
 TEST(shipped_suites, routing_has_every_law_and_trace_on_every_group) {
   std::set<std::pair<routing_law, int>> laws;
   std::set<std::string> traces;
