@@ -277,7 +277,8 @@ void expect_record(const nlohmann::json& record, const finding& where) {
 }
 
 TEST(every_verdict, is_provoked_and_reported_with_its_place) {
-  const auto base = small_case(3);
+  auto base = small_case(3);
+  base.lamport = choice::off;  // the planters count rows from the first of a slice
   const known_step known(base);
   std::string all_lines;
   std::set<std::string_view> provoked;
