@@ -18,12 +18,12 @@ std::shared_ptr<fabric> make_fabric(std::shared_ptr<injector> first, std::shared
   return host::make_host_fabric({[first, second](host::host_block& block, const protocol::dispatch_params& params) {
                                    inner_block inner(block, *first, params.ws);
                                    injecting_block<inner_block> outer(inner, *second, params.ws);
-                                   protocol::fence_dispatch(outer, params);
+                                   protocol::run_dispatch(outer, params);
                                  },
                                  [first, second](host::host_block& block, const protocol::combine_params& params) {
                                    inner_block inner(block, *first, params.ws);
                                    injecting_block<inner_block> outer(inner, *second, params.ws);
-                                   protocol::fence_combine(outer, params);
+                                   protocol::run_combine(outer, params);
                                  }});
 }
 
