@@ -46,5 +46,42 @@ TEST(lamport_mutant, an_exception_of_an_output_that_is_not_listed_shows) {
   EXPECT_EQ(wrong_outputs(layout::region::lamport_combine_inbox, 0, matches), 0U);
 }
 
+/// A group of three of which rank 0 loses a word for rank 1 in `where`; what rank 1 records.
+fault_record record_of_rank_1(layout::region where) {
+  auto options = test::small_exchange(3).group();
+  options.config.timeout = options.config.warmup_timeout = std::chrono::milliseconds(300);
+  options.config.lamport_max_tokens = 70;
+  options.params.max_tokens_per_rank = 70;
+  options.params.dispatch_format.reset();  // rows of bf16
+  const auto plan = std::make_shared<injector>(
+      mutation{.op = operation::send_word, .what = effect::drop, .region = where, .rank = 0, .peer = 1, .at_most = 1});
+  options.make_fabric = [plan](int) { return make_injecting_host_fabric(plan); };
+  test::host_group group(options);
+  fault_record record;
+  test::on_every_rank(3, [&](int rank) {
+    // Every token goes to every rank: experts 0, 5 and 10 are of ranks 0, 1 and 2.
+    test::token_batch batch(rank, options.params, {{0, 5, 10, -1}, {10, 5, 0, -1}});
+    (void)test::enqueue_step(group, rank, batch);
+    group.stream(rank).synchronize();
+    if (rank != 1) return;
+    ASSERT_TRUE(group.instance(rank).status());
+    record = *group.instance(rank).status();
+  });
+  return record;
+}
+
+TEST(lamport_mutant, who_is_waited_for_is_named) {
+  for (const auto where : {layout::region::lamport_dispatch_inbox, layout::region::lamport_combine_inbox}) {
+    const auto record = record_of_rank_1(where);
+    EXPECT_EQ(record.code, fault_code::timeout);
+    EXPECT_EQ(record.phase, where == layout::region::lamport_dispatch_inbox ? phase::dispatch : phase::combine);
+    EXPECT_EQ(record.rank, 0);
+    EXPECT_EQ(record.from_notice, 0);
+    EXPECT_EQ(record.awaited, awaited::rows);
+    EXPECT_TRUE(contains(record.missing, 0));
+    EXPECT_FALSE(contains(record.missing, 2));
+  }
+}
+
 }  // namespace
 }  // namespace switchyard::injection
