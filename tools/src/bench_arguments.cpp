@@ -28,6 +28,13 @@ harness::routing_law routing_of(const std::string& word) {
   throw harness::input_error("--routing: " + word + ": must be one of uniform, balanced, local, remote");
 }
 
+choice lamport_of(const std::string& word) {
+  for (const auto use : harness::all_uses) {
+    if (to_string(use) == word) return use;
+  }
+  throw harness::input_error("--lamport: " + word + ": must be one of off, auto, on");
+}
+
 }  // namespace
 
 void add_bench_options(CLI::App& command, bench_arguments& into) {
@@ -43,6 +50,12 @@ void add_bench_options(CLI::App& command, bench_arguments& into) {
   command.add_option("--rates", into.rates, "More rates: logical, selection; both count bytes that cross no link")
       ->type_name("NAME,...")
       ->delimiter(',');
+  command.add_option("--lamport", into.lamport, "Whether steps of few tokens go by lamport: off, auto, on")
+      ->type_name("USE")
+      ->capture_default_str();
+  command.add_option("--lamport-max-tokens", into.lamport_max_tokens, "The most tokens per rank of such a step")
+      ->type_name("N")
+      ->capture_default_str();
   command.add_option("--host-jitter-us", into.host_jitter, "Make the last rank's host late by up to so much")
       ->type_name("N")
       ->capture_default_str();
@@ -89,6 +102,8 @@ harness::bench_options read_bench_options(const bench_arguments& arguments) {
   options.steps = static_cast<int>(count_within("--steps", arguments.steps, 1, most_steps));
   options.seed = parse_count("--seed", arguments.seed);
   options.routing = routing_of(arguments.routing);
+  options.lamport = lamport_of(arguments.lamport);
+  options.lamport_max_tokens = count_within("--lamport-max-tokens", arguments.lamport_max_tokens, 1, most_tokens);
   options.host_jitter_us = static_cast<int>(count_within("--host-jitter-us", arguments.host_jitter, 0, most_jitter_us));
   const auto catalog = open_catalog(arguments.common);
   const auto found = catalog.profiles().find(arguments.profile);
@@ -119,10 +134,28 @@ int read_repeats(const bench_arguments& arguments) {
 std::vector<std::string> bench_command_again(const bench_arguments& arguments, const std::vector<std::string>& more) {
   std::string tokens;
   for (const auto& one : arguments.tokens) tokens += (tokens.empty() ? "" : ",") + one;
-  std::vector<std::string> command{
-      "/proc/self/exe", "bench",         "--profile",  arguments.profile,  "--tokens",         tokens,
-      "--ranks",        arguments.ranks, "--launches", arguments.launches, "--steps",          arguments.steps,
-      "--seed",         arguments.seed,  "--routing",  arguments.routing,  "--host-jitter-us", arguments.host_jitter};
+  std::vector<std::string> command{"/proc/self/exe",
+                                   "bench",
+                                   "--profile",
+                                   arguments.profile,
+                                   "--tokens",
+                                   tokens,
+                                   "--ranks",
+                                   arguments.ranks,
+                                   "--launches",
+                                   arguments.launches,
+                                   "--steps",
+                                   arguments.steps,
+                                   "--seed",
+                                   arguments.seed,
+                                   "--routing",
+                                   arguments.routing,
+                                   "--host-jitter-us",
+                                   arguments.host_jitter,
+                                   "--lamport",
+                                   arguments.lamport,
+                                   "--lamport-max-tokens",
+                                   arguments.lamport_max_tokens};
   if (const auto folder = arguments.common.scenarios.string(); !folder.empty()) {
     command.insert(command.end(), {"--scenarios", folder});
   }

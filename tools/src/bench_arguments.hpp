@@ -20,6 +20,8 @@ struct bench_arguments {
   std::string steps = "40";
   std::string seed = "1";
   std::string routing = "uniform";
+  std::string lamport = "auto";
+  std::string lamport_max_tokens = "64";
   std::string host_jitter = "0";
   std::string repeat = "1";
   std::vector<std::string> rates;

@@ -292,6 +292,8 @@ TEST_F(program, bad_usage_is_one_line_and_exit_code_5_and_no_records) {
       {{"bench", "--routing", "zipf"}, "--routing: zipf: must be one of uniform, balanced, local, remote"},
       {{"bench", "--rates", "wire"}, "--rates: wire: must be one of logical, selection"},
       {{"bench", "--host-jitter-us", "1s"}, "--host-jitter-us: 1s: must be "},
+      {{"bench", "--lamport", "no"}, "--lamport: no: must be one of off, auto, on"},
+      {{"bench", "--lamport-max-tokens", "0"}, "--lamport-max-tokens: 0: must be "},
       {{"bench", "--repeat", "0"}, "--repeat: 0: must be 1 to 100"},
       {{"rnu"}, "unknown command rnu; commands are list, run, explain and bench"},
   };

@@ -34,6 +34,8 @@ bench_group::bench_group(const bench_options& options, const bench_inputs& input
     one_sided_config config;
     config.timeout = std::chrono::seconds(3);
     config.warmup_timeout = std::chrono::seconds(15);  // of construction too, which loads code
+    config.lamport = options.lamport;
+    config.lamport_max_tokens = options.lamport_max_tokens;
     library_[static_cast<std::size_t>(rank)].instance =
         std::make_unique<one_sided_all_to_all>(boot, options.params, config);
   });

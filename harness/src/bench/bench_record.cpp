@@ -72,6 +72,8 @@ json bench_header_json(const environment& where, const bench_machine& machine, c
                        {"launches", options.launches},
                        {"steps", options.steps},
                        {"stamped_launches", options.stamped_launches},
+                       {"lamport", std::string(to_string(options.lamport))},
+                       {"lamport_max_tokens", options.lamport_max_tokens},
                        {"host_jitter_us", options.host_jitter_us},
                        {"seed", options.seed}};
   return header;

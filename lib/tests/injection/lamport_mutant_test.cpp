@@ -46,7 +46,7 @@ TEST(lamport_mutant, an_exception_of_an_output_that_is_not_listed_shows) {
   EXPECT_EQ(wrong_outputs(layout::region::lamport_combine_inbox, 0, matches), 0U);
 }
 
-/// A group of three of which rank 0 loses a word for rank 1 in `where`; what rank 1 records.
+/// A group of three of which rank 0 loses its words for rank 1 in `where`; what rank 1 records.
 fault_record record_of_rank_1(layout::region where) {
   auto options = test::small_exchange(3).group();
   options.config.timeout = options.config.warmup_timeout = std::chrono::milliseconds(300);
@@ -54,7 +54,7 @@ fault_record record_of_rank_1(layout::region where) {
   options.params.max_tokens_per_rank = 70;
   options.params.dispatch_format.reset();  // rows of bf16
   const auto plan = std::make_shared<injector>(
-      mutation{.op = operation::send_word, .what = effect::drop, .region = where, .rank = 0, .peer = 1, .at_most = 1});
+      mutation{.op = operation::send_word, .what = effect::drop, .region = where, .rank = 0, .peer = 1});
   options.make_fabric = [plan](int) { return make_injecting_host_fabric(plan); };
   test::host_group group(options);
   fault_record record;

@@ -23,7 +23,7 @@
 
 namespace switchyard::harness {
 
-inline constexpr int bench_schema = 2;
+inline constexpr int bench_schema = 3;
 
 /// What is said of a point: made of its samples and the link.
 struct bench_figures {

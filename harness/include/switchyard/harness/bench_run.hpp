@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "switchyard/config.hpp"
 #include "switchyard/harness/bench_accounting.hpp"
 #include "switchyard/harness/bench_device_state.hpp"
 #include "switchyard/harness/case_choices.hpp"
@@ -28,6 +29,8 @@ struct bench_options {
   int stamped_launches = 8;  ///< of the graph that has a clock between the phases, and of eager steps with events
   std::uint64_t seed = 1;
   routing_law routing = routing_law::uniform;
+  choice lamport = choice::automatic;
+  std::int64_t lamport_max_tokens = 64;
   int host_jitter_us = 0;  ///< the last rank's host comes so much late at most: times must not show it
 };
 
