@@ -24,6 +24,15 @@ TEST_F(one_gpu_cases, have_the_bits_of_the_host_fabric) {
 
 TEST_F(one_gpu_cases, replayed_steps) { expect_all("graphs", "*/replayed@*", case_status::pass); }
 
+TEST_F(one_gpu_cases, lamport_steps) {
+  for (const auto* filter :
+       {"*/threshold@*ranks=2*", "*/widths@*", "*/to_and_fro@*", "*/b05_*", "*/b06_*", "*/b07_*", "*/absent@*"}) {
+    expect_all("lamport", filter, case_status::pass);
+  }
+}
+
+TEST_F(one_gpu_cases, lamport_replays) { expect_all("graphs", "*/lamport@*", case_status::pass); }
+
 TEST_F(one_gpu_cases, replays_without_a_rank) { expect_all("graphs", "*/absent_rank@*", case_status::pass); }
 
 // Drawn cases have every field but launch.

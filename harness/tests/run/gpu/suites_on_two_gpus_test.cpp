@@ -18,6 +18,14 @@ TEST_F(two_gpu_cases, have_the_bits_of_the_host_fabric) {
 
 TEST_F(two_gpu_cases, replayed_steps) { expect_all("graphs", "*/varying@*", case_status::pass); }
 
+TEST_F(two_gpu_cases, lamport_steps) {
+  for (const auto* filter : {"*/threshold@*ranks=2*", "*/to_and_fro@*", "*/b05_*", "*/late_ranks@*", "*/models@*"}) {
+    expect_all("lamport", filter, case_status::pass);
+  }
+}
+
+TEST_F(two_gpu_cases, lamport_replays) { expect_all("graphs", "*/lamport@*ranks=2*", case_status::pass); }
+
 TEST_F(two_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
 
 }  // namespace
