@@ -48,12 +48,22 @@ void late_ranks(case_spec& spec) {
   spec.late.at_most = std::chrono::milliseconds(5);
   spec.steps = 12;
 }
-// The last rows take long to send, after the header is complete: who does not wait for them comes too early.
-void long_rows(case_spec& spec) {
-  late_ranks(spec);
-  spec.num_tokens = 40;
-  spec.params.hidden_size = 16384;
+void full_rows(case_spec& spec) { spec.num_tokens = 40; }
+
+/// Rank 0 pauses before the first word of one of its last rows, when its header is complete already: who does not wait
+/// for that word comes too early.
+injection::mutation late_word() {
+  constexpr std::uint64_t tokens = 40;
+  constexpr std::uint64_t token = 36;  // one of the last role's, which also completes the header
+  const layout::extents dims{.ep_size = 3, .top_k = 3, .max_tokens = tokens, .hidden_bytes = 128};
+  return {.op = operation::send_word,
+          .what = effect::delay,
+          .amount = 20'000,
+          .region = region::lamport_dispatch_inbox,
+          .offset = token * dims.lamport_row_bytes(),
+          .rank = 0};
 }
+
 void one_thread_and_long_steps(case_spec& spec) {
   one_thread(spec);
   spec.steps = 12;
@@ -122,7 +132,8 @@ std::vector<mutant> all_mutants() {
       {"readiness_ignored_in_dispatch",
        {.op = operation::load_word, .what = effect::retag, .region = region::lamport_dispatch_inbox},
        seen(wrong_rows),
-       long_rows},
+       full_rows,
+       late_word()},
       {"readiness_ignored_in_combine",
        {.op = operation::load_word, .what = effect::retag, .region = region::lamport_combine_inbox},
        seen({verdict::wrong_sum}),
@@ -143,7 +154,8 @@ std::vector<mutant> all_mutants() {
       {"no_rearming",
        {.op = operation::rearm_word, .what = effect::drop, .region = region::lamport_dispatch_inbox},
        seen(wrong_rows),
-       long_rows},
+       full_rows,
+       late_word()},
       {"no_rearming_of_outputs",
        {.op = operation::rearm_word, .what = effect::drop, .region = region::lamport_combine_inbox},
        seen({verdict::wrong_sum})},

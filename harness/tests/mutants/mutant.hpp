@@ -27,6 +27,7 @@ struct mutant {
   injection::mutation plan;
   killed_by expected;
   void (*shape)(case_spec&) = [](case_spec&) {};
+  injection::mutation beside{.at_most = 0};  ///< an unlucky order of events, which is there without the mutation too
 };
 
 inline void PrintTo(const mutant& one, std::ostream* out) {
@@ -41,17 +42,19 @@ inline std::string told(const case_result& result) {
   return text.str();
 }
 
-inline case_result run_with(const case_spec& spec, const std::shared_ptr<injection::injector>& plan) {
+inline case_result run_with(const case_spec& spec, const std::shared_ptr<injection::injector>& plan,
+                            const injection::mutation& beside = {.at_most = 0}) {
   arena memory(required_bytes(spec));
   run_options options;
-  options.make_fabric = [&](int) { return injection::make_injecting_host_fabric(plan); };
+  const auto events = std::make_shared<injection::injector>(beside);
+  options.make_fabric = [&](int) { return injection::make_injecting_host_fabric(events, plan); };
   return run_case(spec, memory, options);
 }
 
 inline void expect_killed(case_spec spec, const mutant& one) {
   one.shape(spec);
   const auto plan = std::make_shared<injection::injector>(one.plan);
-  const auto result = run_with(spec, plan);
+  const auto result = run_with(spec, plan, one.beside);
   EXPECT_GT(plan->matches(), one.plan.skip_first) << "the mutation never came up";
   ASSERT_NE(result.status, case_status::pass) << "survived";
 
@@ -67,7 +70,7 @@ inline void expect_killed(case_spec spec, const mutant& one) {
 inline void expect_pass_without(case_spec spec, mutant one) {
   one.shape(spec);
   one.plan.at_most = 0;
-  const auto result = run_with(spec, std::make_shared<injection::injector>(one.plan));
+  const auto result = run_with(spec, std::make_shared<injection::injector>(one.plan), one.beside);
   EXPECT_EQ(result.status, case_status::pass) << told(result);
 }
 

@@ -22,4 +22,20 @@ inline std::shared_ptr<fabric> make_injecting_host_fabric(std::shared_ptr<inject
                                  }});
 }
 
+/// The same with two mutations at once.
+inline std::shared_ptr<fabric> make_injecting_host_fabric(std::shared_ptr<injector> first,
+                                                          std::shared_ptr<injector> second) {
+  using inner_block = injecting_block<host::host_block>;
+  return host::make_host_fabric({[first, second](host::host_block& block, const protocol::dispatch_params& params) {
+                                   inner_block inner(block, *first, params.ws);
+                                   injecting_block<inner_block> outer(inner, *second, params.ws);
+                                   protocol::run_dispatch(outer, params);
+                                 },
+                                 [first, second](host::host_block& block, const protocol::combine_params& params) {
+                                   inner_block inner(block, *first, params.ws);
+                                   injecting_block<inner_block> outer(inner, *second, params.ws);
+                                   protocol::run_combine(outer, params);
+                                 }});
+}
+
 }  // namespace switchyard::injection

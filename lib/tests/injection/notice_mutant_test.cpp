@@ -11,22 +11,6 @@
 namespace switchyard::injection {
 namespace {
 
-using inner_block = injecting_block<host::host_block>;
-
-/// Two mutations at once.
-std::shared_ptr<fabric> make_fabric(std::shared_ptr<injector> first, std::shared_ptr<injector> second) {
-  return host::make_host_fabric({[first, second](host::host_block& block, const protocol::dispatch_params& params) {
-                                   inner_block inner(block, *first, params.ws);
-                                   injecting_block<inner_block> outer(inner, *second, params.ws);
-                                   protocol::run_dispatch(outer, params);
-                                 },
-                                 [first, second](host::host_block& block, const protocol::combine_params& params) {
-                                   inner_block inner(block, *first, params.ws);
-                                   injecting_block<inner_block> outer(inner, *second, params.ws);
-                                   protocol::run_combine(outer, params);
-                                 }});
-}
-
 /// Rank 1 gets a damaged header of rank 0; rank 2 sees nothing wrong. What rank 2 records, and how long it took.
 struct outcome {
   fault_record record;
@@ -51,7 +35,7 @@ outcome rank_2_after_damage_at_rank_1(bool notices_lost) {
                                                            .what = effect::drop,
                                                            .region = layout::region::notice,
                                                            .at_most = notices_lost ? ~std::uint64_t{0} : 0});
-  options.make_fabric = [&](int) { return make_fabric(damage, silence); };
+  options.make_fabric = [&](int) { return make_injecting_host_fabric(damage, silence); };
   test::host_group group(options);
   outcome result;
   test::on_every_rank(3, [&](int rank) {
