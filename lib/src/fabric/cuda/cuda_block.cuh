@@ -131,7 +131,7 @@ class cuda_block {
   __device__ static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
                                       std::int32_t early, std::uint32_t ranks, Count count) {
     // A wide block has few tokens, and code that it hardly uses would have to be fetched all the same.
-    if constexpr (copies_in_bulk) {
+    if constexpr (block_threads != wide_block) {
       if (ranks <= owners::most_ranks_of_count) return owners::count(first, last, routing, ranks, count);
     }
     owners::visit(first, last, routing, early,
@@ -346,6 +346,7 @@ class cuda_block {
 };
 
 static_assert(protocol::block<cuda_block<wide_block>>);
+static_assert(protocol::block<cuda_block<medium_block>>);
 static_assert(protocol::block<cuda_block<narrow_block>>);
 
 }  // namespace switchyard::cuda

@@ -25,7 +25,9 @@ struct device_share {
   /// Ranks that share a device have narrow blocks only, because what the others leave may lie on different
   /// multiprocessors.
   [[nodiscard]] constexpr int wide_places() const { return alone() ? multiprocessors * room.wide : 0; }
+  [[nodiscard]] constexpr int medium_places() const { return alone() ? multiprocessors * room.medium : 0; }
   [[nodiscard]] constexpr int places_for(const phase_plan& plan) const {
+    if (plan.block_threads == static_cast<int>(medium_block)) return medium_places();
     return plan.block_threads == static_cast<int>(wide_block) ? wide_places() : narrow_places();
   }
 };
@@ -88,6 +90,12 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
     const bool wide = share.wide_places() >= twice && (several_roles || wanted <= twice);
     plan.block_threads = static_cast<int>(wide ? wide_block : narrow_block);
     plan.num_blocks = std::min(wanted, !wide ? share.narrow_places() : several_roles ? share.multiprocessors : twice);
+    // To be tried on a GPU: medium blocks from so many tokens on.
+    constexpr std::uint64_t least_tokens_for_medium = ~std::uint64_t{0};
+    if (!wide && tokens_per_rank >= least_tokens_for_medium && share.medium_places() > 0) {
+      plan.block_threads = static_cast<int>(medium_block);
+      plan.num_blocks = std::min(wanted, share.medium_places());
+    }
     if (max_blocks > 0) plan.num_blocks = std::min(plan.num_blocks, max_blocks);
     return plan;
   };
