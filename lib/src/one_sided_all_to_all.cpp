@@ -134,6 +134,7 @@ class one_sided_all_to_all::impl {
     launch.tokens_per_rank = tokens_per_rank_;
     launch.chunk_shift = shift_of(plan_.dispatch.chunk_tokens);
     launch.receive_shift = protocol::receive_parts_shift(launch.tokens_per_rank);
+    launch.stage_ids = plan_.stage_ids;
 
     dispatch_result result;
     result.tokens_per_rank = tokens_per_rank;
@@ -159,7 +160,6 @@ class one_sided_all_to_all::impl {
     protocol::set(words_, header_word::payload_set, payload_set);
     protocol::set(words_, header_word::runtime_max_tokens_per_rank, static_cast<std::uint32_t>(tokens_per_rank));
     protocol::set(words_, header_word::transport, static_cast<std::uint32_t>(transport::fence));
-    protocol::set(words_, header_word::chunk_tokens, static_cast<std::uint32_t>(plan_.dispatch.chunk_tokens));
     protocol::set(words_, header_word::num_tokens, static_cast<std::uint32_t>(inputs.num_tokens));
     launch.words = words_;
     launch.words_digest = protocol::digest_of(words_);

@@ -18,13 +18,14 @@ namespace switchyard {
 struct phase_plan {
   int num_blocks = 1;
   int block_threads = 1;
-  /// Of dispatch, rows of combine, under one flag: a power of two; equal on all ranks, hence a function of the layout
-  /// and T only.
+  /// A power of two. Tokens of dispatch that one role sends, each rank's own matter; rows of combine under one flag,
+  /// equal on all ranks, hence a function of the layout and T only.
   std::uint64_t chunk_tokens = 1;
 };
 struct launch_plan {
   phase_plan dispatch;
   phase_plan combine;
+  bool stage_ids = false;  ///< of dispatch: every block brings all ids into its scratch
   // Of combine, each rank's own matter:
   std::uint64_t reduce_tokens = 1;  ///< that a block sums at a time, a power of two
   int senders = 1;                  ///< blocks that go on sending until all is sent, while the others sum; >= 1

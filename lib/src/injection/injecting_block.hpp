@@ -39,19 +39,17 @@ class injecting_block {
   }
   std::uint32_t team_sum(std::uint32_t value) { return inner_.team_sum(value); }
   std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) { return inner_.arrive(word, amount); }
+  std::uint32_t arrive_with_rows(std::uint32_t* word) { return inner_.arrive_with_rows(word); }
   void allow_next_launch() { inner_.allow_next_launch(); }
-  std::int32_t early_id(const protocol::token_ids& routing, std::uint32_t tokens) {
-    return inner_.early_id(routing, tokens);
-  }
   template <class Visit>
-  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
+  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, const std::int32_t* ids,
                     Visit visit) {
-    inner_.visit_owners(first, last, routing, early, visit);
+    inner_.visit_owners(first, last, routing, ids, visit);
   }
   template <class Count>
-  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
+  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, const std::int32_t* ids,
                     std::uint32_t ranks, Count count) {
-    inner_.count_owners(first, last, routing, early, ranks, count);
+    inner_.count_owners(first, last, routing, ids, ranks, count);
   }
   template <class One, class Other>
   void side_by_side(One one, Other other) {

@@ -54,9 +54,11 @@ struct wait_bounds {
 /// | announce [thread]  | releases everything this thread did before, at system scope                                |
 /// | draw_ticket        | relaxed                                                                                    |
 /// | arrive [thread]    | acquire and release among the blocks of this rank: the last to arrive sees what others did |
+/// | arrive_with_rows   | the same, over everything the team did before, rows stored at peers too: a publish after   |
+/// |                    | the last arrival releases the rows of all                                                  |
 template <class B>
 concept block = requires(B b, std::byte* bytes, const std::byte* source, std::uint64_t* word, std::uint32_t* word32,
-                         std::int32_t* ints, std::uint64_t u64, std::uint32_t u32,
+                         std::int32_t* ints, const std::int32_t* ids, std::uint64_t u64, std::uint32_t u32,
                          const std::byte* (*row_at)(std::uint32_t), layout::fault_mailbox* mailbox,
                          const fault_record& record, wait_bounds bounds, std::uint64_t* (*word_at)(std::uint64_t),
                          bool (*ready)(std::uint64_t), bool (*probe)(), const payload_list& payloads,
@@ -77,6 +79,7 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   // Words of this rank's own round state and tables.
   { b.draw_ticket(word32) } -> std::same_as<std::uint32_t>;     // [thread] fetch and increment
   { b.arrive(word32, u32) } -> std::same_as<std::uint32_t>;     // [thread] fetch and add
+  { b.arrive_with_rows(word32) } -> std::same_as<std::uint32_t>;  // [team] fetch and increment
   { b.elect(word32) } -> std::same_as<bool>;                    // [thread] 0 -> 1, true for one caller
   { b.first_entry(word, u64) } -> std::same_as<std::uint64_t>;  // [thread] 0 -> u64; what stands
   { b.load_u32(word32) } -> std::same_as<std::uint32_t>;        // [thread]
@@ -91,11 +94,10 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
                           // ended
 
   // Calls visit(token, slot, rank) once for each distinct owner of each token in [u32, u32), slots in the order of the
-  // ids; by whichever threads, and in any order of tokens. `early` is this thread's early_id.
-  b.visit_owners(u32, u32, routing, std::int32_t{}, visit);
+  // ids, which are routing's or a copy of them; by whichever threads, and in any order of tokens.
+  b.visit_owners(u32, u32, routing, ids, visit);
   // Calls count(rank, n) so that all n for a rank add up to the tokens of [u32, u32) that it owns an expert of.
-  b.count_owners(u32, u32, routing, std::int32_t{}, u32, count);
-  { b.early_id(routing, u32) } -> std::same_as<std::int32_t>;  // [thread] what it will look at first, from token 0 on
+  b.count_owners(u32, u32, routing, ids, u32, count);
   // Runs both, each by a part of the team or one after the other; inside, thread_index() and num_threads() are those of
   // the part, and nothing synchronises.
   b.side_by_side(both, both);

@@ -58,7 +58,7 @@ SWITCHYARD_DEVICE void send_outputs(Block& block, const combine_params& p, const
   });
   // Releases the rows to sum_tokens at the origin.
   block.publish(
-      1, [&](std::uint64_t) { return ws.flag(origin, phase::combine, ws.rank, chunk); },
+      1, [&](std::uint64_t) { return ws.combine_flag(origin, ws.rank, chunk); },
       layout::tagged(1, frame.epoch));
 }
 
@@ -120,7 +120,7 @@ SWITCHYARD_DEVICE bool sum_tokens(Block& block, const combine_params& p, const p
   const auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + wide_product(first, slots);
   const auto has_come = [&](layout::route route) {
     if (route.rank < 0 || route.rank == ws.rank) return true;
-    const auto* flag = ws.flag(ws.rank, phase::combine, route.rank, route.row >> p.chunk_shift);
+    const auto* flag = ws.combine_flag(ws.rank, route.rank, route.row >> p.chunk_shift);
     return layout::tag_of(block.poll_flag(flag)) == frame.epoch;
   };
   // Acquires the rows: pairs with publish in send_outputs at each owner.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dispatch over the fence transport: rows, then one released flag for each chunk of rows.
+// Dispatch over the fence transport: rows, then one released flag a source.
 //
 // Roles, in ticket order: one send role per chunk of this rank's T tokens, then the receive roles of each source. Every
 // block routes the tokens before its own chunk too, for the rows that they take: reading ids again is cheaper than to
@@ -9,6 +9,8 @@
 // peer is past reading what this dispatch overwrites, but for two things. Header slots: a peer may still be in the
 // previous combine, reading the bitmaps of that step; those lie in the slots of the other parity. Return rows: this
 // rank's combine had every output that it was due, and a peer reads a return row before it sends that output.
+// One flag for all chunks, because nothing is done with rows before the phase ends, and to release at system scope for
+// every chunk costs more than to count among the blocks of a rank which of them is the last.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +22,10 @@ namespace switchyard::protocol {
 
 /// A block's tables in its scratch.
 struct dispatch_scratch {
+  std::int32_t* staged = nullptr;  ///< [T, top_k] ids of this rank's tokens
   header_tally* tally = nullptr;
   std::uint32_t* base = nullptr;    ///< [ep_size] rows of the tokens before the span, for each rank; kept between roles
-  std::uint32_t* bits = nullptr;    ///< send: [ep_size, span_words] the span's tokens for each rank; receive: a bitmap
+  std::uint32_t* bits = nullptr;    ///< send: [ep_size, span_words] the span's tokens for each rank
   std::uint32_t* owners = nullptr;  ///< send: [tokens of the chunk, slots] 1 + distinct ranks in slot order, then 0
   std::uint32_t ranks = 0;
   std::uint32_t span_words = 0;
@@ -32,6 +35,8 @@ struct dispatch_scratch {
   SWITCHYARD_DEVICE static dispatch_scratch of(Block& block, const dispatch_params& p) {
     dispatch_scratch s;
     auto* words = block.scratch(scratch_words(p));
+    s.staged = reinterpret_cast<std::int32_t*>(words);
+    words += staged_words(p);
     s.ranks = static_cast<std::uint32_t>(p.ws.ep_size);
     s.span_words = static_cast<std::uint32_t>((p.chunk_tokens() + 31) / 32);
     s.places = static_cast<std::uint32_t>(p.chunk_tokens() * p.ws.layout.dims.slots());
@@ -80,17 +85,18 @@ constexpr chunk_frame chunk_of(const dispatch_params& p, std::uint32_t chunk) {
 /// chunk have their ranks listed.
 template <block Block>
 SWITCHYARD_DEVICE void route_tokens(Block& block, const dispatch_params& p, const dispatch_scratch& s,
-                                    const chunk_frame& c, std::uint32_t tallied, std::int32_t early) {
+                                    const chunk_frame& c, std::uint32_t tallied) {
   const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
   const auto num_tokens = static_cast<std::uint32_t>(p.num_tokens);
   const auto end = c.span_last < num_tokens ? c.span_last : num_tokens;
+  const auto* ids = p.stage_ids ? s.staged : p.routing.ids;
   // A few tokens are counted on the way, many apart from it, by those who can do so faster.
-  if (c.span_first - tallied > block.num_threads() / 4) {
-    block.count_owners(tallied, c.span_first < end ? c.span_first : end, p.routing, early, s.ranks,
+  if (c.span_first - tallied > block.num_threads() / 8) {
+    block.count_owners(tallied, c.span_first < end ? c.span_first : end, p.routing, ids, s.ranks,
                        [&](std::int32_t rank, std::uint32_t count) { block.scratch_add(s.base + rank, count); });
     tallied = c.span_first;
   }
-  block.visit_owners(tallied, end, p.routing, early, [&](std::uint32_t token, std::uint32_t slot, std::int32_t rank) {
+  block.visit_owners(tallied, end, p.routing, ids, [&](std::uint32_t token, std::uint32_t slot, std::int32_t rank) {
     if (token < c.span_first) return block.scratch_add(s.base + rank, 1);
     const auto bit = token - c.span_first;
     block.scratch_or(s.bits + static_cast<std::uint32_t>(rank) * s.span_words + bit / 32, 1U << (bit % 32));
@@ -109,10 +115,6 @@ SWITCHYARD_DEVICE inline std::uint32_t rows_before(const dispatch_scratch& s, co
   for (std::uint32_t w = 0; w < tokens / 32; ++w) count += static_cast<std::uint32_t>(std::popcount(words[w]));
   if (tokens % 32 == 0) return count;
   return count + static_cast<std::uint32_t>(std::popcount(words[tokens / 32] & ((1U << (tokens % 32)) - 1)));
-}
-SWITCHYARD_DEVICE inline std::uint32_t rows_of_chunk(const dispatch_scratch& s, const chunk_frame& c,
-                                                     std::uint32_t rank) {
-  return rows_before(s, c, rank, c.last) - rows_before(s, c, rank, c.first);
 }
 
 /// Where copy number `slot` of a token of the chunk goes.
@@ -205,10 +207,9 @@ SWITCHYARD_DEVICE void keep_routes(Block& block, const dispatch_params& p, const
 
 template <block Block>
 SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
-                                  const dispatch_scratch& s, std::uint32_t chunk, std::uint32_t& tallied,
-                                  std::int32_t early) {
+                                  const dispatch_scratch& s, std::uint32_t chunk, std::uint32_t& tallied) {
   const auto c = chunk_of(p, chunk);
-  route_tokens(block, p, s, c, tallied, early);
+  route_tokens(block, p, s, c, tallied);
   block.sync();
   tallied = c.span_first;
   block.side_by_side([&] { send_rows(block, p, s, c); },
@@ -216,14 +217,10 @@ SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const 
                        post_header_part(block, p, frame, s, c);
                        keep_routes(block, p, s, c);
                      });
-  // Releases the chunk's rows to receive_part of each peer that has some.
+  if (block.arrive_with_rows(&p.ws.round().chunks_sent) + 1 != p.chunks()) return true;
+  // Releases the rows of all chunks, those of other blocks too, which arrived before, to receive_part of each peer.
   block.publish(
-      s.ranks,
-      [&](std::uint64_t peer) {
-        return rows_of_chunk(s, c, static_cast<std::uint32_t>(peer)) == 0
-                   ? nullptr
-                   : p.ws.flag(static_cast<std::int32_t>(peer), phase::dispatch, p.ws.rank, chunk);
-      },
+      s.ranks, [&](std::uint64_t peer) { return p.ws.dispatch_flag(static_cast<std::int32_t>(peer), p.ws.rank); },
       layout::tagged(1, frame.epoch));
   return true;
 }
@@ -241,30 +238,23 @@ SWITCHYARD_DEVICE_APART void raise_bad_count(handed_over<Block> block, const wor
   raise(block, ws, frame, fault);
 }
 
-/// Waits for a part of the chunks from one source and completes this rank's views of them. The first part also tells
-/// the count, the last one marks what holds no token.
+/// Waits for the rows from one source and completes this rank's views of a part of them. The first part also tells the
+/// count, the last one marks what holds no token.
 template <block Block>
 SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, const phase_frame& frame,
                                     const dispatch_scratch& s, std::int32_t source, std::uint64_t part) {
   const auto& ws = p.ws;
-  auto* bitmap = s.bits;
-  const std::uint64_t chunks = p.chunks();
   const auto parts = std::uint64_t{1} << p.receive_shift;
-  const auto first_chunk = chunks * part >> p.receive_shift;
-  const auto last_chunk = chunks * (part + 1) >> p.receive_shift;
-  const auto start_of = [&](std::uint64_t chunk) {
-    const auto start = chunk << p.chunk_shift;
-    return start < p.tokens_per_rank ? start : p.tokens_per_rank;
-  };
+  const auto first_token = p.tokens_per_rank * part >> p.receive_shift;
+  const auto last_token = p.tokens_per_rank * (part + 1) >> p.receive_shift;
   const auto take_word = [&](std::uint64_t word, std::uint32_t bits) {
-    bitmap[word] = bits;
     const auto add = [&](std::uint32_t* count, std::uint64_t end) {
       block.scratch_add(count, static_cast<std::uint32_t>(std::popcount(bits & bits_within(word, 0, end))));
     };
     add(&s.tally->found, p.tokens_per_rank);
     if (p.receive_shift == 0) return;
-    add(&s.tally->before_part, start_of(first_chunk));
-    add(&s.tally->to_part_end, start_of(last_chunk));
+    add(&s.tally->before_part, first_token);
+    add(&s.tally->to_part_end, last_token);
   };
   if (!await_header(block, ws, frame, p.tokens_per_rank, source, *s.tally, take_word)) return false;
   const auto rows = s.tally->found;
@@ -286,15 +276,11 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
     block.fill_i32(counts + source, static_cast<std::int32_t>(rows), 1);
   }
 
-  const auto bits_at = [&](std::uint64_t word) { return bitmap[word]; };
-  // Acquires the rows: pairs with publish in send_chunk at the source. A chunk without rows for us raises no flag.
+  // Acquires the rows: pairs with publish in send_chunk at the source.
+  const auto* flag = ws.dispatch_flag(ws.rank, source);
   const auto came = block.wait_all(
-      last_chunk - first_chunk,
-      [&](std::uint64_t i) {
-        const auto chunk = first_chunk + i;
-        if (count_bits(bits_at, start_of(chunk), start_of(chunk + 1)) == 0) return true;
-        return layout::tag_of(block.poll_flag(ws.flag(ws.rank, phase::dispatch, source, chunk))) == frame.epoch;
-      },
+      rows == 0 ? 0 : 1,
+      [&](std::uint64_t) { return layout::tag_of(block.poll_flag(flag)) == frame.epoch; },
       bounds_for(frame, awaited::rows), [] { return false; });
   if (!settle(block, ws, frame, came, awaited::rows, source)) return false;
   const auto first_row = s.tally->before_part;
@@ -320,9 +306,11 @@ SWITCHYARD_DEVICE_APART void clear_views(handed_over<Block> block, const dispatc
 template <block Block>
 SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
   const auto s = dispatch_scratch::of(block, p);
-  std::int32_t early = 0;
   const auto frame = enter(block, p.ws, phase::dispatch, p.words, p.words_digest, [&] {
-    early = block.early_id(p.routing, static_cast<std::uint32_t>(p.num_tokens));
+    if (p.stage_ids) {
+      block.copy_local(reinterpret_cast<std::byte*>(s.staged), reinterpret_cast<const std::byte*>(p.routing.ids),
+                       p.num_tokens * p.routing.top_k * sizeof(std::int32_t));
+    }
     s.prepare(block, true);
   });
   bool succeeded = frame.open;
@@ -334,7 +322,7 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
         block, p.ws, frame, chunks + (std::uint64_t{s.ranks} << p.receive_shift), chunks,
         [&] { s.prepare(block, false); },
         [&](std::uint64_t role) {
-          if (role < chunks) return send_chunk(block, p, frame, s, static_cast<std::uint32_t>(role), tallied, early);
+          if (role < chunks) return send_chunk(block, p, frame, s, static_cast<std::uint32_t>(role), tallied);
           const auto receive = role - chunks;
           return receive_part(block, p, frame, s, static_cast<std::int32_t>(receive >> p.receive_shift),
                               receive & part_mask);

@@ -55,7 +55,7 @@ inline constexpr std::array<header_word_spec, fixed_header_words> header_word_ta
     {header_word::hidden_states_scale_row_bytes, "hidden_states_scale_row_bytes", "the same"},
     {header_word::extra_row_bytes, "extra_row_bytes", "the same"},
     {header_word::transport, "transport", "of the phase"},
-    {header_word::chunk_tokens, "chunk_tokens", "tokens (dispatch) or rows (combine) under one flag"},
+    {header_word::chunk_tokens, "chunk_tokens", "rows of combine under one flag; 0 in dispatch"},
     {header_word::combine_hidden_size, "combine_hidden_size", "h; 0 in dispatch"},
     {header_word::combine_dtype, "combine_dtype", "of expert outputs and sums; 0 in dispatch"},
     {header_word::incarnation, "incarnation", "of the sender's workspace"},

@@ -56,10 +56,14 @@ struct workspace_handle {
                                                         std::int32_t source) const {
     return at<std::uint64_t>(receiver, layout.header_offset(which, parity, static_cast<std::uint64_t>(source)));
   }
-  /// Flag of `owner`'s chunk in the workspace of `receiver`.
-  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* flag(std::int32_t receiver, phase which, std::int32_t owner,
-                                                      std::uint64_t chunk) const {
-    return at<std::uint64_t>(receiver, layout.flag_offset(which, static_cast<std::uint64_t>(owner), chunk));
+  /// In the workspace of `receiver`: the flag of what `source` sends in dispatch.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* dispatch_flag(std::int32_t receiver, std::int32_t source) const {
+    return at<std::uint64_t>(receiver, layout.dispatch_flag_offset(static_cast<std::uint64_t>(source)));
+  }
+  /// In the workspace of `receiver`: the flag of a chunk of what `owner` sends in combine.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* combine_flag(std::int32_t receiver, std::int32_t owner,
+                                                              std::uint64_t chunk) const {
+    return at<std::uint64_t>(receiver, layout.combine_flag_offset(static_cast<std::uint64_t>(owner), chunk));
   }
 };
 
@@ -74,7 +78,9 @@ struct dispatch_params {
   std::uint64_t tokens_per_rank = 1;  ///< T
   std::uint32_t chunk_shift = 0;      ///< of chunk_tokens(): a GPU shifts in no time, and divides in a long one
   std::uint32_t receive_shift = 0;    ///< receive_parts_shift(T), from the host, where std::bit_width can be relied on
+  bool stage_ids = false;             ///< every block brings all ids into its scratch, where it looks at them again
 
+  /// Tokens that one role sends.
   [[nodiscard]] constexpr std::uint64_t chunk_tokens() const { return std::uint64_t{1} << chunk_shift; }
   [[nodiscard]] constexpr std::uint32_t chunks() const {
     return static_cast<std::uint32_t>((tokens_per_rank - 1) >> chunk_shift) + 1;
@@ -104,14 +110,17 @@ inline constexpr std::uint64_t header_tally_words = sizeof(header_tally) / sizeo
 inline constexpr std::uint64_t combine_routes_word = 6;  ///< behind the tally, where 8 bytes are aligned
 static_assert(combine_routes_word >= header_tally_words);
 
-/// 32-bit words of scratch that a block needs: rows of earlier tokens for every rank; bits of the chunk for every rank;
-/// ranks of each of the chunk's tokens. Or, to receive: the bitmap of a source.
+/// 32-bit words of scratch for the ids of all tokens, whole 16-byte pieces of them.
+constexpr std::uint64_t staged_words(const dispatch_params& p) {
+  return p.stage_ids ? (p.tokens_per_rank * p.routing.top_k + 3) / 4 * 4 : 0;
+}
+
+/// 32-bit words of scratch that a block needs: staged ids; rows of earlier tokens for every rank; bits of the chunk for
+/// every rank; ranks of each of the chunk's tokens.
 constexpr std::uint64_t scratch_words(const dispatch_params& p) {
   const auto span_words = (p.chunk_tokens() + 31) / 32;  // a chunk never straddles a word that it does not fill
   const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
-  const auto to_send = ranks * span_words + p.chunk_tokens() * p.ws.layout.dims.slots();
-  const auto to_receive = (p.tokens_per_rank + 31) / 32;
-  return header_tally_words + ranks + (to_send > to_receive ? to_send : to_receive);
+  return staged_words(p) + header_tally_words + ranks * (1 + span_words) + p.chunk_tokens() * p.ws.layout.dims.slots();
 }
 
 struct combine_params {

@@ -62,24 +62,27 @@ class team_block {
   static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) {
     return host::host_block::arrive(word, amount);
   }
+  std::uint32_t arrive_with_rows(std::uint32_t* word) {
+    sync();
+    return broadcast(thread_ == 0 ? arrive(word, 1) : 0U);
+  }
   static bool elect(std::uint32_t* word) { return host::host_block::elect(word); }
   static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
     return host::host_block::first_entry(word, now);
   }
   static void allow_next_launch() {}
 
-  static std::int32_t early_id(const protocol::token_ids&, std::uint32_t) { return 0; }
   template <class Visit>
-  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
+  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, const std::int32_t* ids,
                     Visit visit) const {
     for (auto token = first + thread_; token < last; token += team_threads) {
-      host::host_block::visit_owners(token, token + 1, routing, early, visit);
+      host::host_block::visit_owners(token, token + 1, routing, ids, visit);
     }
   }
   template <class Count>
-  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
+  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, const std::int32_t* ids,
                     std::uint32_t, Count count) const {
-    visit_owners(first, last, routing, early,
+    visit_owners(first, last, routing, ids,
                  [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
   }
   /// The last thread does the other.

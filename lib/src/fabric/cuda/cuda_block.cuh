@@ -77,6 +77,10 @@ class cuda_block {
   __device__ static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) {
     return add_acq_rel_gpu_u32(word, amount);
   }
+  __device__ std::uint32_t arrive_with_rows(std::uint32_t* word) {
+    complete_puts();
+    return broadcast(threadIdx.x == 0 ? arrive(word, 1) : 0U);
+  }
   __device__ static bool elect(std::uint32_t* word) { return swap_if_acq_rel_gpu_u32(word, 0, 1) == 0; }
   __device__ static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
     const auto stands = swap_if_relaxed_gpu_u64(word, 0, now);
@@ -119,22 +123,16 @@ class cuda_block {
   __device__ static void allow_next_launch() { allow_dependent_launch(); }
 
   using owners = owner_walk<block_threads>;
-  __device__ static std::int32_t early_id(const protocol::token_ids& routing, std::uint32_t tokens) {
-    return owners::early_id(routing, tokens);
-  }
   template <class Visit>
   __device__ static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                                      std::int32_t early, Visit visit) {
-    owners::visit(first, last, routing, early, visit);
+                                      const std::int32_t* ids, Visit visit) {
+    owners::visit(first, last, routing, ids, visit);
   }
   template <class Count>
   __device__ static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                                      std::int32_t early, std::uint32_t ranks, Count count) {
-    // A wide block has few tokens, and code that it hardly uses would have to be fetched all the same.
-    if constexpr (block_threads != wide_block) {
-      if (ranks <= owners::most_ranks_of_count) return owners::count(first, last, routing, ranks, count);
-    }
-    owners::visit(first, last, routing, early,
+                                      const std::int32_t* ids, std::uint32_t ranks, Count count) {
+    if (ranks <= owners::most_ranks_of_count) return owners::count(first, last, routing, ids, ranks, count);
+    owners::visit(first, last, routing, ids,
                   [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
   }
   /// The last warp does the other; where copies go on by themselves, the team does it before them: peers wait for
@@ -190,10 +188,7 @@ class cuda_block {
   __device__ void publish(std::uint64_t count, WordAt word_at, std::uint64_t value) {
     // Where the first word lies is found out while others still store.
     std::uint64_t* word = threadIdx.x < count ? word_at(threadIdx.x) : nullptr;
-    if constexpr (copies_in_bulk) {
-      if (threadIdx.x % 32 == 0) copier_.complete_all();
-    }
-    __syncthreads();
+    complete_puts();
     if (threadIdx.x >= count) return;
     fence_acq_rel_sys();
     if (word != nullptr) store_relaxed_sys_u64(word, value);
@@ -280,6 +275,14 @@ class cuda_block {
   __device__ static team_part whole_team() { return {threadIdx.x, block_threads}; }
 
  private:
+  /// All rows of the team are stored, and a thread that fences from here on speaks for them.
+  __device__ void complete_puts() {
+    if constexpr (copies_in_bulk) {
+      if (threadIdx.x % 32 == 0) copier_.complete_all();
+    }
+    __syncthreads();
+  }
+
   static constexpr std::uint32_t words_at_once = copies_in_bulk ? 4 : 2;  ///< of a row, by a thread that sums
 
   template <class TargetAt>

@@ -46,14 +46,11 @@ constexpr bool may_overlap(const phase_plan& plan, const phase_plan& previous, c
 inline constexpr std::uint64_t most_tokens_for_wide_dispatch = 1024;
 inline constexpr std::uint64_t most_tokens_for_wide_combine = 512;
 
-/// Tokens of a dispatch under one flag. Wide blocks: a chunk for each multiprocessor. Narrow ones: a row or two for
-/// each warp; few, because blocks get unequal shares of a link, and one that is ahead takes the next chunk.
-constexpr std::uint64_t dispatch_chunk_tokens(std::uint64_t tokens_per_rank, const layout::extents& dims) {
-  const auto least = std::bit_ceil((tokens_per_rank + dims.max_chunks() - 1) / dims.max_chunks());
-  const std::uint64_t wanted = tokens_per_rank <= most_tokens_for_wide_dispatch
-                                   ? std::bit_ceil((tokens_per_rank + 127) / 128)
-                                   : (tokens_per_rank <= 2048 ? 8 : 4);
-  return std::max(least, wanted);
+/// Tokens that a block of a dispatch sends at a time. Wide blocks: a chunk for each multiprocessor. Narrow ones: a row
+/// or two for each warp; few, because blocks get unequal shares of a link, and one that is ahead takes the next chunk.
+constexpr std::uint64_t dispatch_chunk_tokens(std::uint64_t tokens_per_rank) {
+  if (tokens_per_rank <= most_tokens_for_wide_dispatch) return std::bit_ceil((tokens_per_rank + 127) / 128);
+  return tokens_per_rank <= 2048 ? 8 : 4;
 }
 
 /// Rows of a combine under one flag: few, so that sums follow closely, but not more roles than some thousands over all
@@ -101,10 +98,12 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
   };
   const auto roles_for = [&](std::uint64_t tokens_each) { return (tokens_per_rank + tokens_each - 1) / tokens_each; };
   launch_plan plan;
-  const auto dispatch_chunk = dispatch_chunk_tokens(tokens_per_rank, dims);
+  const auto dispatch_chunk = dispatch_chunk_tokens(tokens_per_rank);
   plan.dispatch =
       shape(dispatch_chunk, roles_for(dispatch_chunk) + dims.ep_size * protocol::receive_parts(tokens_per_rank),
             tokens_per_rank <= most_tokens_for_wide_dispatch);
+  plan.stage_ids = tokens_per_rank * dims.top_k * sizeof(std::int32_t) <=
+                   most_staged_bytes(static_cast<std::uint32_t>(plan.dispatch.block_threads));
   plan.reduce_tokens = sum_tokens_for(tokens_per_rank);
   const auto combine_chunk = combine_chunk_tokens(tokens_per_rank, dims);
   plan.combine = shape(combine_chunk,
@@ -115,12 +114,15 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
 }
 
 /// Bytes of shared memory that a dispatch of T tokens asks for beyond the team's own words.
-constexpr std::uint64_t dispatch_scratch_bytes(std::uint64_t tokens_per_rank, const layout::extents& dims) {
+constexpr std::uint64_t dispatch_scratch_bytes(std::uint64_t tokens_per_rank, const layout::extents& dims,
+                                               bool stage_ids) {
   protocol::dispatch_params shape;
   shape.ws.ep_size = static_cast<std::int32_t>(dims.ep_size);
   shape.ws.layout.dims = dims;
   shape.tokens_per_rank = tokens_per_rank;
-  shape.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(dispatch_chunk_tokens(tokens_per_rank, dims)));
+  shape.routing.top_k = static_cast<std::uint32_t>(dims.top_k);
+  shape.stage_ids = stage_ids;
+  shape.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(dispatch_chunk_tokens(tokens_per_rank)));
   return protocol::scratch_words(shape) * sizeof(std::uint32_t);
 }
 /// The same for a combine.
@@ -131,12 +133,12 @@ constexpr std::uint64_t combine_scratch_bytes(std::uint64_t tokens_per_rank, con
   return protocol::scratch_words(shape) * sizeof(std::uint32_t);
 }
 
-/// What any step of a workspace may ask for. Fewer tokens may ask for more: chunks and sums do not grow with T alone.
+/// What any step of a workspace may ask for, but for staged ids. Fewer tokens may ask for more: chunks and sums do not grow with T alone.
 constexpr scratch_need most_scratch_bytes(const layout::extents& dims) {
   scratch_need most;
   // Within a power of two both grow with T, but for the bounds of the policy, which are powers of two.
   for (std::uint64_t tokens = 1;; tokens = std::min(2 * tokens, dims.max_tokens)) {
-    most.dispatch = std::max(most.dispatch, dispatch_scratch_bytes(tokens, dims));
+    most.dispatch = std::max(most.dispatch, dispatch_scratch_bytes(tokens, dims, false));
     most.combine = std::max(most.combine, combine_scratch_bytes(tokens, dims));
     if (tokens == dims.max_tokens) return most;
   }

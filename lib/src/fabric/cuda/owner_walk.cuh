@@ -8,22 +8,16 @@
 
 namespace switchyard::cuda {
 
-/// What protocol::block says of early_id, visit_owners and count_owners, for a CTA of `block_threads`.
+/// What protocol::block says of visit_owners and count_owners, for a CTA of `block_threads`.
 template <std::uint32_t block_threads>
 class owner_walk {
  public:
   static constexpr std::uint32_t most_ranks_of_count = 64;  ///< bits of a set
 
   /// A few lanes a token, one id each: the ids of a token are looked at together.
-  __device__ static std::int32_t early_id(const protocol::token_ids& routing, std::uint32_t tokens) {
-    const auto shift = lanes_shift(routing.top_k);
-    const auto token = threadIdx.x >> shift;
-    const auto k = threadIdx.x - (token << shift);
-    return token < tokens && k < routing.top_k ? routing.ids[token * routing.top_k + k] : -1;
-  }
   template <class Visit>
   __device__ static void visit(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                               std::int32_t early, Visit visit) {
+                               const std::int32_t* ids, Visit visit) {
     const auto shift = lanes_shift(routing.top_k);
     const auto lane = threadIdx.x % 32;
     const auto k = lane & ((1U << shift) - 1);
@@ -33,10 +27,7 @@ class owner_walk {
     for (auto warps_token = first + ((threadIdx.x - lane) >> shift); warps_token < last;
          warps_token += block_threads >> shift) {
       const auto token = warps_token + (lane >> shift);
-      auto id = early;
-      if (token != threadIdx.x >> shift) {
-        id = token < last && k < routing.top_k ? routing.ids[protocol::wide_product(token, routing.top_k) + k] : -1;
-      }
+      const auto id = token < last && k < routing.top_k ? ids[protocol::wide_product(token, routing.top_k) + k] : -1;
       const auto owner = token < last ? routing.experts.owner_of(id) : -1;
       const auto same = __match_any_sync(~0U, owner) & of_token;
       const bool leads = owner >= 0 && (same & (0U - same)) == 1U << lane;
@@ -46,15 +37,15 @@ class owner_walk {
   }
   template <class Count>
   __device__ static void count(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                               std::uint32_t ranks, Count count) {
+                               const std::int32_t* ids, std::uint32_t ranks, Count count) {
     // A thread a token: more tokens at a time than by visit, whose slots nobody asks for here. Several tokens of a
-    // thread are under way together.
-    constexpr std::uint32_t batch = 8;
+    // thread are under way together, about a thousand of the block.
+    constexpr std::uint32_t batch = 1024 / block_threads;
     const auto lane = threadIdx.x % 32;
     SWITCHYARD_ROLLED
     for (auto warps_token = first + threadIdx.x - lane; warps_token < last; warps_token += batch * block_threads) {
       std::uint64_t owners[batch] = {};
-      add_owners<batch>(routing, warps_token + lane, last, owners);
+      add_owners<batch>(routing, ids, warps_token + lane, last, owners);
       SWITCHYARD_ROLLED
       for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         std::uint32_t tokens = 0;
@@ -70,14 +61,14 @@ class owner_walk {
  private:
   /// Adds the owners, of ranks below 64, of the tokens first, first + block_threads .. below `last` to their sets.
   template <std::uint32_t batch>
-  __device__ static void add_owners(const protocol::token_ids& routing, std::uint32_t first, std::uint32_t last,
-                                    std::uint64_t (&owners)[batch]) {
+  __device__ static void add_owners(const protocol::token_ids& routing, const std::int32_t* all_ids,
+                                    std::uint32_t first, std::uint32_t last, std::uint64_t (&owners)[batch]) {
     const auto add = [&](std::uint64_t& to, std::int32_t id) {
       const auto owner = routing.experts.owner_of(id);
       if (owner >= 0) to |= std::uint64_t{1} << owner;
     };
     const auto ids_of = [&](std::uint32_t b) {
-      return routing.ids + protocol::wide_product(first + b * block_threads, routing.top_k);
+      return all_ids + protocol::wide_product(first + b * block_threads, routing.top_k);
     };
     constexpr std::uint32_t quad = 4;
     if (routing.top_k % quad != 0) {
@@ -93,19 +84,22 @@ class owner_walk {
     }
     // Rows whose length divides by 16 bytes are aligned to them: the API's rule for payloads.
     SWITCHYARD_ROLLED
-    for (std::uint32_t k = 0; k < routing.top_k; k += quad) {
-      int4 ids[batch];
+    for (std::uint32_t k = 0; k < routing.top_k; k += 2 * quad) {
+      int4 ids[batch][2];
 #pragma unroll
       for (std::uint32_t b = 0; b < batch; ++b) {
-        ids[b] = first + b * block_threads < last ? *reinterpret_cast<const int4*>(ids_of(b) + k)
-                                                  : make_int4(-1, -1, -1, -1);
+        const bool any = first + b * block_threads < last;
+        const auto* from = reinterpret_cast<const int4*>(ids_of(b) + k);
+        ids[b][0] = any ? from[0] : make_int4(-1, -1, -1, -1);
+        ids[b][1] = any && k + quad < routing.top_k ? from[1] : make_int4(-1, -1, -1, -1);
       }
 #pragma unroll
-      for (std::uint32_t b = 0; b < batch; ++b) {
-        add(owners[b], ids[b].x);
-        add(owners[b], ids[b].y);
-        add(owners[b], ids[b].z);
-        add(owners[b], ids[b].w);
+      for (std::uint32_t b = 0; b < 2 * batch; ++b) {
+        const auto& four = ids[b / 2][b % 2];
+        add(owners[b / 2], four.x);
+        add(owners[b / 2], four.y);
+        add(owners[b / 2], four.z);
+        add(owners[b / 2], four.w);
       }
     }
   }

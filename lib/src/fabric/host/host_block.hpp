@@ -41,6 +41,7 @@ class host_block {
 
   static std::uint32_t draw_ticket(std::uint32_t* word);
   static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount);
+  static std::uint32_t arrive_with_rows(std::uint32_t* word) { return arrive(word, 1); }
   static bool elect(std::uint32_t* word);
   static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now);
   // Release and acquire, although the protocol asks for less: relaxed would gain nothing on a CPU.
@@ -55,19 +56,18 @@ class host_block {
 
   static void allow_next_launch() {}
 
-  static std::int32_t early_id(const protocol::token_ids&, std::uint32_t) { return 0; }
   template <class Visit>
-  static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t,
-                           Visit visit) {
+  static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
+                           const std::int32_t* ids, Visit visit) {
     for (auto token = first; token < last; ++token) {
-      routing.experts.for_each_owner(routing.ids + std::uint64_t{token} * routing.top_k, routing.top_k,
+      routing.experts.for_each_owner(ids + std::uint64_t{token} * routing.top_k, routing.top_k,
                                      [&](std::uint32_t slot, std::int32_t rank) { visit(token, slot, rank); });
     }
   }
   template <class Count>
   static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                           std::int32_t early, std::uint32_t, Count count) {
-    visit_owners(first, last, routing, early,
+                           const std::int32_t* ids, std::uint32_t, Count count) {
+    visit_owners(first, last, routing, ids,
                  [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
   }
   /// The short one first: peers wait for headers before they look for rows.
