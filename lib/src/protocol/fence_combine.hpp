@@ -174,10 +174,10 @@ SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const
   const bool one_each = ws.num_blocks >= order.size() + waits;
   const auto draw = [&](std::uint32_t* word) { return block.thread_index() == 0 ? block.draw_ticket(word) : 0U; };
   if (one_each ? ticket < order.size() : ticket < p.senders) {
-    auto drawn = one_each ? ticket : block.broadcast(draw(&ws.round().next_role));
     SWITCHYARD_ROLLED
-    while (drawn < order.size()) {
-      const auto next = one_each ? 0U : draw(&ws.round().next_role);  // under way meanwhile; it waits for nobody
+    for (;;) {
+      const auto drawn = one_each ? ticket : block.broadcast(draw(&ws.round().next_role));
+      if (drawn >= order.size()) break;
       const auto role = order.at(drawn);
       if (role.work == combine_work::tell) {
         tell_origin(block, p, frame, role.rank);
@@ -185,7 +185,6 @@ SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const
         send_outputs(block, p, frame, role.rank, role.chunk);
       }
       if (one_each) return true;
-      drawn = block.broadcast(next);
     }
   }
   // All that is to be sent has begun to be when every block has come here, or has ended.
