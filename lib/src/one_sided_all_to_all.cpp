@@ -134,7 +134,7 @@ class one_sided_all_to_all::impl {
     launch.tokens_per_rank = tokens_per_rank_;
     launch.chunk_shift = shift_of(plan_.dispatch.chunk_tokens);
     launch.receive_shift = protocol::receive_parts_shift(launch.tokens_per_rank);
-    launch.stage_ids = plan_.stage_ids;
+    launch.routes_all = plan_.routes_all;
 
     dispatch_result result;
     result.tokens_per_rank = tokens_per_rank;

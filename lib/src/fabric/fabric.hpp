@@ -25,7 +25,7 @@ struct phase_plan {
 struct launch_plan {
   phase_plan dispatch;
   phase_plan combine;
-  bool stage_ids = false;  ///< of dispatch: every block brings all ids into its scratch
+  bool routes_all = false;  ///< of dispatch: every block routes all tokens at once
   // Of combine, each rank's own matter:
   std::uint64_t reduce_tokens = 1;  ///< that a block sums at a time, a power of two
   int senders = 1;                  ///< blocks that go on sending until all is sent, while the others sum; >= 1

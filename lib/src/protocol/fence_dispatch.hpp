@@ -22,40 +22,48 @@ namespace switchyard::protocol {
 
 /// A block's tables in its scratch.
 struct dispatch_scratch {
-  std::int32_t* staged = nullptr;  ///< [T, top_k] ids of this rank's tokens
   header_tally* tally = nullptr;
   std::uint32_t* base = nullptr;    ///< [ep_size] rows of the tokens before the span, for each rank; kept between roles
-  std::uint32_t* bits = nullptr;    ///< send: [ep_size, span_words] the span's tokens for each rank
-  std::uint32_t* owners = nullptr;  ///< send: [tokens of the chunk, slots] 1 + distinct ranks in slot order, then 0
+  std::uint32_t* bits = nullptr;    ///< [ep_size, words] the tokens for each rank: those of the span, or all
+  std::uint32_t* owners = nullptr;  ///< [tokens of the chunk or T, slots] 1 + distinct ranks in slot order, then 0
   std::uint32_t ranks = 0;
-  std::uint32_t span_words = 0;
+  std::uint32_t words = 0;   ///< of bits, for a rank
   std::uint32_t places = 0;  ///< of owners
 
   template <block Block>
   SWITCHYARD_DEVICE static dispatch_scratch of(Block& block, const dispatch_params& p) {
     dispatch_scratch s;
     auto* words = block.scratch(scratch_words(p));
-    s.staged = reinterpret_cast<std::int32_t*>(words);
-    words += staged_words(p);
     s.ranks = static_cast<std::uint32_t>(p.ws.ep_size);
-    s.span_words = static_cast<std::uint32_t>((p.chunk_tokens() + 31) / 32);
-    s.places = static_cast<std::uint32_t>(p.chunk_tokens() * p.ws.layout.dims.slots());
+    s.words = static_cast<std::uint32_t>((p.routed_tokens() + 31) / 32);
+    s.places = static_cast<std::uint32_t>(p.routed_tokens() * p.ws.layout.dims.slots());
     s.tally = reinterpret_cast<header_tally*>(words);
     s.base = words + header_tally_words;
     s.bits = s.base + s.ranks;
-    s.owners = s.bits + s.ranks * s.span_words;
+    s.owners = s.bits + s.ranks * s.words;
     return s;
   }
   /// Empties what a role fills in. The team synchronises after.
   template <block Block>
-  SWITCHYARD_DEVICE void prepare(Block& block, bool first) const {
-    auto* words = reinterpret_cast<std::uint32_t*>(tally);
+  SWITCHYARD_DEVICE void prepare(Block& block, bool first, bool routes_all) const {
+    auto* all = reinterpret_cast<std::uint32_t*>(tally);
     const auto first_of_base = static_cast<std::uint32_t>(header_tally_words);
-    const auto last = first_of_base + ranks + ranks * span_words + places;
+    const auto last = routes_all ? first_of_base : first_of_base + ranks + ranks * words + places;
     SWITCHYARD_ROLLED
     for (std::uint32_t i = block.thread_index(); i < last; i += block.num_threads()) {
-      if (first || i < first_of_base || i >= first_of_base + ranks) words[i] = 0;
+      if (first || i < first_of_base || i >= first_of_base + ranks) all[i] = 0;
     }
+  }
+  /// Routes all tokens, for all roles of the block. The team synchronises after.
+  template <block Block>
+  SWITCHYARD_DEVICE void route_all(Block& block, const dispatch_params& p) const {
+    const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
+    block.route_all(
+        p.routing, static_cast<std::uint32_t>(p.num_tokens), words, slots, ranks,
+        [&](std::uint32_t token, std::uint32_t slot, std::int32_t rank) {
+          owners[token * slots + slot] = static_cast<std::uint32_t>(rank + 1);
+        },
+        [&](std::uint32_t rank, std::uint32_t word, std::uint32_t set) { bits[rank * words + word] = set; });
   }
 };
 
@@ -65,7 +73,9 @@ struct chunk_frame {
   std::uint32_t last = 0;
   std::uint32_t span_first = 0;  ///< the same, widened to whole bitmap words
   std::uint32_t span_last = 0;
-  std::uint32_t end = 0;  ///< of the tokens that there are: <= n
+  std::uint32_t end = 0;          ///< of the tokens that there are: <= n
+  std::uint32_t first_word = 0;   ///< of the span, in a rank's bits
+  std::uint32_t first_place = 0;  ///< of the chunk, in the owners
 };
 
 constexpr chunk_frame chunk_of(const dispatch_params& p, std::uint32_t chunk) {
@@ -78,28 +88,37 @@ constexpr chunk_frame chunk_of(const dispatch_params& p, std::uint32_t chunk) {
   c.span_first = c.first & ~31U;
   c.span_last = (c.last + 31) & ~31U;
   c.end = c.last < num_tokens ? c.last : num_tokens;
+  if (!p.routes_all) return c;
+  c.first_word = c.span_first / 32;
+  c.first_place = c.first * static_cast<std::uint32_t>(p.ws.layout.dims.slots());
   return c;
 }
 
 /// Routes the tokens from `tallied` on: those before the span add to base, those of the span set bits, those of the
-/// chunk have their ranks listed.
+/// chunk have their ranks listed. Or, where all are routed, adds up the rows before the span.
 template <block Block>
 SWITCHYARD_DEVICE void route_tokens(Block& block, const dispatch_params& p, const dispatch_scratch& s,
                                     const chunk_frame& c, std::uint32_t tallied) {
+  if (p.routes_all) {
+    SWITCHYARD_ROLLED
+    for (std::uint32_t rank = block.thread_index(); rank < s.ranks; rank += block.num_threads()) {
+      s.base[rank] = count_bits([&](std::uint64_t w) { return s.bits[rank * s.words + w]; }, 0, c.span_first);
+    }
+    return;
+  }
   const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
   const auto num_tokens = static_cast<std::uint32_t>(p.num_tokens);
   const auto end = c.span_last < num_tokens ? c.span_last : num_tokens;
-  const auto* ids = p.stage_ids ? s.staged : p.routing.ids;
   // A few tokens are counted on the way, many apart from it, by those who can do so faster.
   if (c.span_first - tallied > block.num_threads() / 8) {
-    block.count_owners(tallied, c.span_first < end ? c.span_first : end, p.routing, ids, s.ranks,
+    block.count_owners(tallied, c.span_first < end ? c.span_first : end, p.routing, s.ranks,
                        [&](std::int32_t rank, std::uint32_t count) { block.scratch_add(s.base + rank, count); });
     tallied = c.span_first;
   }
-  block.visit_owners(tallied, end, p.routing, ids, [&](std::uint32_t token, std::uint32_t slot, std::int32_t rank) {
+  block.visit_owners(tallied, end, p.routing, [&](std::uint32_t token, std::uint32_t slot, std::int32_t rank) {
     if (token < c.span_first) return block.scratch_add(s.base + rank, 1);
     const auto bit = token - c.span_first;
-    block.scratch_or(s.bits + static_cast<std::uint32_t>(rank) * s.span_words + bit / 32, 1U << (bit % 32));
+    block.scratch_or(s.bits + static_cast<std::uint32_t>(rank) * s.words + bit / 32, 1U << (bit % 32));
     if (token < c.first || token >= c.last) return;
     s.owners[(token - c.first) * slots + slot] = static_cast<std::uint32_t>(rank) + 1;
   });
@@ -108,7 +127,7 @@ SWITCHYARD_DEVICE void route_tokens(Block& block, const dispatch_params& p, cons
 /// Rows for `rank` of the span's tokens before `token`.
 SWITCHYARD_DEVICE inline std::uint32_t rows_before(const dispatch_scratch& s, const chunk_frame& c, std::uint32_t rank,
                                                    std::uint32_t token) {
-  const auto* words = s.bits + rank * s.span_words;
+  const auto* words = s.bits + rank * s.words + c.first_word;
   const auto tokens = token - c.span_first;
   std::uint32_t count = 0;
   SWITCHYARD_ROLLED
@@ -120,7 +139,7 @@ SWITCHYARD_DEVICE inline std::uint32_t rows_before(const dispatch_scratch& s, co
 /// Where copy number `slot` of a token of the chunk goes.
 SWITCHYARD_DEVICE inline layout::route route_of(const dispatch_scratch& s, const chunk_frame& c, std::uint32_t token,
                                                 std::uint32_t slot, std::uint32_t slots) {
-  const auto owner = s.owners[(token - c.first) * slots + slot];
+  const auto owner = s.owners[c.first_place + (token - c.first) * slots + slot];
   if (owner == 0) return {-1, 0};
   return {static_cast<std::int32_t>(owner) - 1, s.base[owner - 1] + rows_before(s, c, owner - 1, token)};
 }
@@ -157,7 +176,7 @@ SWITCHYARD_DEVICE void post_header_part(Block& block, const dispatch_params& p, 
   for (std::uint32_t i = block.thread_index(); i < s.ranks * words; i += block.num_threads()) {
     const auto rank = i / words;
     const auto word = c.span_first / 32 + i % words;
-    const auto bits = s.bits[rank * s.span_words + i % words];
+    const auto bits = s.bits[rank * s.words + c.first_word + i % words];
     kept[rank * ws.layout.dims.bitmap_words() + word] = bits;
     block.post(slot_at(rank) + bitmap_word + word, layout::tagged(bits, frame.epoch));
   }
@@ -175,7 +194,7 @@ SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const d
     const auto token = c.first + static_cast<std::uint32_t>(i);
     std::uint32_t targets = 0;
     SWITCHYARD_ROLLED
-    while (targets < slots && s.owners[static_cast<std::uint32_t>(i) * slots + targets] != 0) ++targets;
+    while (targets < slots && s.owners[c.first_place + static_cast<std::uint32_t>(i) * slots + targets] != 0) ++targets;
     block.put_rows(p.payloads, token, targets, [&](std::uint32_t slot) {
       const auto route = route_of(s, c, token, slot, slots);
       return row_target{ws.base_of(route.rank), first_row + route.row};
@@ -217,10 +236,9 @@ SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const 
                        post_header_part(block, p, frame, s, c);
                        keep_routes(block, p, s, c);
                      });
-  if (block.arrive_with_rows(&p.ws.round().chunks_sent) + 1 != p.chunks()) return true;
-  // Releases the rows of all chunks, those of other blocks too, which arrived before, to receive_part of each peer.
-  block.publish(
-      s.ranks, [&](std::uint64_t peer) { return p.ws.dispatch_flag(static_cast<std::int32_t>(peer), p.ws.rank); },
+  // Releases the rows of all chunks, those of other blocks too, to receive_part of each peer.
+  block.publish_when_last(
+      &p.ws.round().chunks_sent, p.chunks(), s.ranks, [&](std::uint64_t peer) { return p.ws.dispatch_flag(static_cast<std::int32_t>(peer), p.ws.rank); },
       layout::tagged(1, frame.epoch));
   return true;
 }
@@ -279,8 +297,7 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
   // Acquires the rows: pairs with publish in send_chunk at the source.
   const auto* flag = ws.dispatch_flag(ws.rank, source);
   const auto came = block.wait_all(
-      rows == 0 ? 0 : 1,
-      [&](std::uint64_t) { return layout::tag_of(block.poll_flag(flag)) == frame.epoch; },
+      rows == 0 ? 0 : 1, [&](std::uint64_t) { return layout::tag_of(block.poll_flag(flag)) == frame.epoch; },
       bounds_for(frame, awaited::rows), [] { return false; });
   if (!settle(block, ws, frame, came, awaited::rows, source)) return false;
   const auto first_row = s.tally->before_part;
@@ -307,11 +324,8 @@ template <block Block>
 SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
   const auto s = dispatch_scratch::of(block, p);
   const auto frame = enter(block, p.ws, phase::dispatch, p.words, p.words_digest, [&] {
-    if (p.stage_ids) {
-      block.copy_local(reinterpret_cast<std::byte*>(s.staged), reinterpret_cast<const std::byte*>(p.routing.ids),
-                       p.num_tokens * p.routing.top_k * sizeof(std::int32_t));
-    }
-    s.prepare(block, true);
+    if (p.routes_all) s.route_all(block, p);
+    s.prepare(block, true, p.routes_all);
   });
   bool succeeded = frame.open;
   if (frame.open) {
@@ -320,7 +334,7 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
     std::uint32_t tallied = 0;
     succeeded = run_roles(
         block, p.ws, frame, chunks + (std::uint64_t{s.ranks} << p.receive_shift), chunks,
-        [&] { s.prepare(block, false); },
+        [&] { s.prepare(block, false, p.routes_all); },
         [&](std::uint64_t role) {
           if (role < chunks) return send_chunk(block, p, frame, s, static_cast<std::uint32_t>(role), tallied);
           const auto receive = role - chunks;

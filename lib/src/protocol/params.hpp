@@ -78,20 +78,23 @@ struct dispatch_params {
   std::uint64_t tokens_per_rank = 1;  ///< T
   std::uint32_t chunk_shift = 0;      ///< of chunk_tokens(): a GPU shifts in no time, and divides in a long one
   std::uint32_t receive_shift = 0;    ///< receive_parts_shift(T), from the host, where std::bit_width can be relied on
-  bool stage_ids = false;             ///< every block brings all ids into its scratch, where it looks at them again
+  bool routes_all = false;            ///< every block routes all tokens at once, not those of its roles one by one
 
   /// Tokens that one role sends.
   [[nodiscard]] constexpr std::uint64_t chunk_tokens() const { return std::uint64_t{1} << chunk_shift; }
   [[nodiscard]] constexpr std::uint32_t chunks() const {
     return static_cast<std::uint32_t>((tokens_per_rank - 1) >> chunk_shift) + 1;
   }
+  /// Tokens whose routes a block has in its scratch.
+  [[nodiscard]] constexpr std::uint64_t routed_tokens() const { return routes_all ? tokens_per_rank : chunk_tokens(); }
 };
 
 /// Roles that one source's rows are received by, as a power of two: one alone would copy the ids of a large step when
 /// all else is done.
 constexpr std::uint32_t receive_parts_shift(std::uint64_t tokens_per_rank) {
   constexpr std::uint32_t most = 4;
-  const auto shift = static_cast<std::uint32_t>(std::bit_width(tokens_per_rank / 1024));
+  if (tokens_per_rank < 1024) return 0;
+  const auto shift = static_cast<std::uint32_t>(std::bit_width(tokens_per_rank / 512));
   return shift < most ? shift : most;
 }
 constexpr std::uint64_t receive_parts(std::uint64_t tokens_per_rank) {
@@ -107,20 +110,13 @@ struct header_tally {
   std::uint32_t to_part_end;  ///< and before its end
 };
 inline constexpr std::uint64_t header_tally_words = sizeof(header_tally) / sizeof(std::uint32_t);
-inline constexpr std::uint64_t combine_routes_word = 6;  ///< behind the tally, where 8 bytes are aligned
-static_assert(combine_routes_word >= header_tally_words);
 
-/// 32-bit words of scratch for the ids of all tokens, whole 16-byte pieces of them.
-constexpr std::uint64_t staged_words(const dispatch_params& p) {
-  return p.stage_ids ? (p.tokens_per_rank * p.routing.top_k + 3) / 4 * 4 : 0;
-}
-
-/// 32-bit words of scratch that a block needs: staged ids; rows of earlier tokens for every rank; bits of the chunk for
-/// every rank; ranks of each of the chunk's tokens.
+/// 32-bit words of scratch that a block needs: rows of earlier tokens for every rank; bits of the tokens for every
+/// rank; ranks of each token.
 constexpr std::uint64_t scratch_words(const dispatch_params& p) {
-  const auto span_words = (p.chunk_tokens() + 31) / 32;  // a chunk never straddles a word that it does not fill
+  const auto words = (p.routed_tokens() + 31) / 32;  // a chunk never straddles a word that it does not fill
   const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
-  return staged_words(p) + header_tally_words + ranks * (1 + span_words) + p.chunk_tokens() * p.ws.layout.dims.slots();
+  return header_tally_words + ranks * (1 + words) + p.routed_tokens() * p.ws.layout.dims.slots();
 }
 
 struct combine_params {
@@ -146,10 +142,13 @@ struct combine_params {
   [[nodiscard]] constexpr std::uint64_t reduce_tokens() const { return std::uint64_t{1} << reduce_shift; }
 };
 
-/// Or, to sum: the routes of the tokens.
+/// Where a combine has the routes of the tokens that it sums in its scratch: behind the tally and the count of rows for
+/// each rank, where 8 bytes are aligned.
+constexpr std::uint64_t combine_routes_word(std::uint64_t ranks) { return (header_tally_words + ranks + 1) / 2 * 2; }
 constexpr std::uint64_t scratch_words(const combine_params& p) {
-  const auto routes = p.reduce_tokens() * p.ws.layout.dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
-  return combine_routes_word + routes;
+  const auto& dims = p.ws.layout.dims;
+  const auto routes = p.reduce_tokens() * dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
+  return combine_routes_word(dims.ep_size) + routes;
 }
 
 }  // namespace switchyard::protocol

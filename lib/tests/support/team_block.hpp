@@ -62,10 +62,6 @@ class team_block {
   static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) {
     return host::host_block::arrive(word, amount);
   }
-  std::uint32_t arrive_with_rows(std::uint32_t* word) {
-    sync();
-    return broadcast(thread_ == 0 ? arrive(word, 1) : 0U);
-  }
   static bool elect(std::uint32_t* word) { return host::host_block::elect(word); }
   static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
     return host::host_block::first_entry(word, now);
@@ -73,17 +69,22 @@ class team_block {
   static void allow_next_launch() {}
 
   template <class Visit>
-  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, const std::int32_t* ids,
-                    Visit visit) const {
+  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, Visit visit) const {
     for (auto token = first + thread_; token < last; token += team_threads) {
-      host::host_block::visit_owners(token, token + 1, routing, ids, visit);
+      host::host_block::visit_owners(token, token + 1, routing, visit);
     }
   }
   template <class Count>
-  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, const std::int32_t* ids,
-                    std::uint32_t, Count count) const {
-    visit_owners(first, last, routing, ids,
-                 [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t,
+                    Count count) const {
+    visit_owners(first, last, routing, [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+  }
+  template <class Visit, class Word>
+  void route_all(const protocol::token_ids& routing, std::uint32_t tokens, std::uint32_t words, std::uint32_t slots,
+                 std::uint32_t ranks, Visit visit, Word word) const {
+    for (auto w = thread_; w < words; w += team_threads) {
+      host::host_block::route_word(routing, tokens, w, slots, ranks, visit, word);
+    }
   }
   /// The last thread does the other.
   template <class One, class Other>
@@ -140,6 +141,13 @@ class team_block {
     for (std::uint64_t i = thread_; i < count; i += team_threads) {
       if (std::uint64_t* word = word_at(i)) post(word, value);
     }
+  }
+
+  template <class WordAt>
+  void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
+                         std::uint64_t value) {
+    sync();
+    if (broadcast(thread_ == 0 ? arrive(arrived, 1) : 0U) + 1 == total) publish(count, word_at, value);
   }
 
   template <class Ready, class Probe>

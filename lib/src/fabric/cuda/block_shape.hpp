@@ -25,10 +25,11 @@ constexpr std::uint32_t stage_bytes_of_block(std::uint32_t block_threads) {
   return block_threads == narrow_block ? block_threads / 32 * bulk_bytes_of_warp : 0;
 }
 
-/// Shared memory into which a block may bring the ids of all tokens. The stages of a narrow one leave none.
-constexpr std::uint64_t most_staged_bytes(std::uint32_t block_threads) {
+/// Scratch that a block may have to route all tokens at once. The stages of a narrow one leave none.
+constexpr std::uint64_t most_bytes_to_route_all(std::uint32_t block_threads) {
   return block_threads == narrow_block ? 0 : 32 << 10;
 }
+inline constexpr std::uint64_t most_ranks_of_set = 64;  ///< bits of a set of ranks in registers
 
 /// Blocks that a multiprocessor has room for.
 struct kernel_room {
@@ -37,7 +38,7 @@ struct kernel_room {
   int narrow = 0;
 };
 
-/// Bytes of shared memory for the scratch of a block without staged ids, by phase.
+/// Bytes of shared memory for the scratch of a block that does not route all tokens at once, by phase.
 struct scratch_need {
   std::uint64_t dispatch = 0;
   std::uint64_t combine = 0;

@@ -77,10 +77,6 @@ class cuda_block {
   __device__ static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) {
     return add_acq_rel_gpu_u32(word, amount);
   }
-  __device__ std::uint32_t arrive_with_rows(std::uint32_t* word) {
-    complete_puts();
-    return broadcast(threadIdx.x == 0 ? arrive(word, 1) : 0U);
-  }
   __device__ static bool elect(std::uint32_t* word) { return swap_if_acq_rel_gpu_u32(word, 0, 1) == 0; }
   __device__ static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
     const auto stands = swap_if_relaxed_gpu_u64(word, 0, now);
@@ -125,15 +121,20 @@ class cuda_block {
   using owners = owner_walk<block_threads>;
   template <class Visit>
   __device__ static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                                      const std::int32_t* ids, Visit visit) {
-    owners::visit(first, last, routing, ids, visit);
+                                      Visit visit) {
+    owners::visit(first, last, routing, visit);
   }
   template <class Count>
   __device__ static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                                      const std::int32_t* ids, std::uint32_t ranks, Count count) {
-    if (ranks <= owners::most_ranks_of_count) return owners::count(first, last, routing, ids, ranks, count);
-    owners::visit(first, last, routing, ids,
-                  [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+                                      std::uint32_t ranks, Count count) {
+    if (ranks <= most_ranks_of_set) return owners::count(first, last, routing, ranks, count);
+    owners::visit(first, last, routing, [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+  }
+  /// At most most_ranks_of_set ranks.
+  template <class Visit, class Word>
+  __device__ static void route_all(const protocol::token_ids& routing, std::uint32_t tokens, std::uint32_t words,
+                                   std::uint32_t slots, std::uint32_t ranks, Visit visit, Word word) {
+    owners::route_all(routing, tokens, words, slots, ranks, visit, word);
   }
   /// The last warp does the other; where copies go on by themselves, the team does it before them: peers wait for
   /// headers before they look for rows.
@@ -197,6 +198,22 @@ class cuda_block {
       word = word_at(i);
       if (word != nullptr) store_relaxed_sys_u64(word, value);
     }
+  }
+
+  /// The first warp speaks for the team. Its first thread acquires what the teams of earlier calls released; the fence
+  /// of each thread that stores a word is cumulative over that.
+  template <class WordAt>
+  __device__ void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
+                                    std::uint64_t value) {
+    constexpr std::uint32_t warp = 32;
+    complete_puts();
+    if (threadIdx.x >= warp) return;
+    std::uint32_t before = 0;
+    if (total > 1) before = __shfl_sync(~0U, threadIdx.x == 0 ? arrive(arrived, 1) : 0U, 0);
+    if (before + 1 != total || threadIdx.x >= count) return;
+    fence_acq_rel_sys();
+    SWITCHYARD_ROLLED
+    for (std::uint64_t i = threadIdx.x; i < count; i += warp) store_relaxed_sys_u64(word_at(i), value);
   }
 
   /// Each thread polls its own conditions; now and then the team meets, and what its last thread has seen of the

@@ -126,7 +126,7 @@ class cuda_workspace final : public fabric_workspace {
   }
 
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
-    enqueue(params, plan, stream, dispatch_scratch_bytes(params.tokens_per_rank, request_.layout.dims, params.stage_ids));
+    enqueue(params, plan, stream, dispatch_scratch_bytes(params.tokens_per_rank, request_.layout.dims, params.routes_all));
   }
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
     enqueue(params, plan, stream, combine_scratch_bytes(params.tokens_per_rank, request_.layout.dims));

@@ -98,8 +98,9 @@ int prepare_width(const scratch_need& scratch, std::uint64_t allowed, cudaStream
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, block_threads, asked), "occupancy of a kernel");
     return fit;
   };
-  const auto fit = std::min(prepare(dispatch_kernel<block_threads>, scratch.dispatch + most_staged_bytes(block_threads)),
-                            prepare(combine_kernel<block_threads>, scratch.combine));
+  const auto fit = std::min(
+      prepare(dispatch_kernel<block_threads>, std::max(scratch.dispatch, most_bytes_to_route_all(block_threads))),
+      prepare(combine_kernel<block_threads>, scratch.combine));
   if (fit == 0) return 0;
   // A first launch may make room for the kernel's stack, and wait for the whole device to do so.
   launch_kernel(protocol::dispatch_params{}, {1, block_threads, scratch.dispatch, stream});

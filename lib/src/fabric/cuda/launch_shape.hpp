@@ -74,6 +74,18 @@ constexpr int senders_of(std::uint64_t tokens_per_rank, int num_blocks) {
   return std::max(1, num_blocks / (few ? 4 : 3));
 }
 
+/// Bytes of shared memory that a dispatch of T tokens asks for beyond the team's own words.
+constexpr std::uint64_t dispatch_scratch_bytes(std::uint64_t tokens_per_rank, const layout::extents& dims,
+                                               bool routes_all) {
+  protocol::dispatch_params shape;
+  shape.ws.ep_size = static_cast<std::int32_t>(dims.ep_size);
+  shape.ws.layout.dims = dims;
+  shape.tokens_per_rank = tokens_per_rank;
+  shape.routes_all = routes_all;
+  shape.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(dispatch_chunk_tokens(tokens_per_rank)));
+  return protocol::scratch_words(shape) * sizeof(std::uint32_t);
+}
+
 /// `max_blocks` 0: no further bound.
 constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout::extents& dims,
                                     const device_share& share, int max_blocks) {
@@ -102,8 +114,9 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
   plan.dispatch =
       shape(dispatch_chunk, roles_for(dispatch_chunk) + dims.ep_size * protocol::receive_parts(tokens_per_rank),
             tokens_per_rank <= most_tokens_for_wide_dispatch);
-  plan.stage_ids = tokens_per_rank * dims.top_k * sizeof(std::int32_t) <=
-                   most_staged_bytes(static_cast<std::uint32_t>(plan.dispatch.block_threads));
+  const auto threads = static_cast<std::uint32_t>(plan.dispatch.block_threads);
+  plan.routes_all = dims.ep_size <= most_ranks_of_set && tokens_per_rank <= 2 * threads &&
+                    dispatch_scratch_bytes(tokens_per_rank, dims, true) <= most_bytes_to_route_all(threads);
   plan.reduce_tokens = sum_tokens_for(tokens_per_rank);
   const auto combine_chunk = combine_chunk_tokens(tokens_per_rank, dims);
   plan.combine = shape(combine_chunk,
@@ -113,19 +126,7 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
   return plan;
 }
 
-/// Bytes of shared memory that a dispatch of T tokens asks for beyond the team's own words.
-constexpr std::uint64_t dispatch_scratch_bytes(std::uint64_t tokens_per_rank, const layout::extents& dims,
-                                               bool stage_ids) {
-  protocol::dispatch_params shape;
-  shape.ws.ep_size = static_cast<std::int32_t>(dims.ep_size);
-  shape.ws.layout.dims = dims;
-  shape.tokens_per_rank = tokens_per_rank;
-  shape.routing.top_k = static_cast<std::uint32_t>(dims.top_k);
-  shape.stage_ids = stage_ids;
-  shape.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(dispatch_chunk_tokens(tokens_per_rank)));
-  return protocol::scratch_words(shape) * sizeof(std::uint32_t);
-}
-/// The same for a combine.
+/// Bytes of shared memory that a combine of T tokens asks for beyond the team's own words.
 constexpr std::uint64_t combine_scratch_bytes(std::uint64_t tokens_per_rank, const layout::extents& dims) {
   protocol::combine_params shape;
   shape.ws.layout.dims = dims;
@@ -133,7 +134,8 @@ constexpr std::uint64_t combine_scratch_bytes(std::uint64_t tokens_per_rank, con
   return protocol::scratch_words(shape) * sizeof(std::uint32_t);
 }
 
-/// What any step of a workspace may ask for, but for staged ids. Fewer tokens may ask for more: chunks and sums do not grow with T alone.
+/// What any step of a workspace may ask for that does not route all tokens at once. Fewer tokens may ask for more:
+/// chunks and sums do not grow with T alone.
 constexpr scratch_need most_scratch_bytes(const layout::extents& dims) {
   scratch_need most;
   // Within a power of two both grow with T, but for the bounds of the policy, which are powers of two.

@@ -2,6 +2,7 @@
 // The block of the host fabric: a team of one CPU thread. Orders are those of std::atomic_ref on shared memory.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -41,7 +42,6 @@ class host_block {
 
   static std::uint32_t draw_ticket(std::uint32_t* word);
   static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount);
-  static std::uint32_t arrive_with_rows(std::uint32_t* word) { return arrive(word, 1); }
   static bool elect(std::uint32_t* word);
   static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now);
   // Release and acquire, although the protocol asks for less: relaxed would gain nothing on a CPU.
@@ -57,18 +57,36 @@ class host_block {
   static void allow_next_launch() {}
 
   template <class Visit>
-  static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                           const std::int32_t* ids, Visit visit) {
+  static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, Visit visit) {
     for (auto token = first; token < last; ++token) {
-      routing.experts.for_each_owner(ids + std::uint64_t{token} * routing.top_k, routing.top_k,
+      routing.experts.for_each_owner(routing.ids + std::uint64_t{token} * routing.top_k, routing.top_k,
                                      [&](std::uint32_t slot, std::int32_t rank) { visit(token, slot, rank); });
     }
   }
   template <class Count>
-  static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                           const std::int32_t* ids, std::uint32_t, Count count) {
-    visit_owners(first, last, routing, ids,
-                 [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+  static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t,
+                           Count count) {
+    visit_owners(first, last, routing, [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+  }
+  template <class Visit, class Word>
+  static void route_all(const protocol::token_ids& routing, std::uint32_t tokens, std::uint32_t words,
+                        std::uint32_t slots, std::uint32_t ranks, Visit visit, Word word) {
+    for (std::uint32_t w = 0; w < words; ++w) route_word(routing, tokens, w, slots, ranks, visit, word);
+  }
+  template <class Visit, class Word>
+  static void route_word(const protocol::token_ids& routing, std::uint32_t tokens, std::uint32_t w, std::uint32_t slots,
+                         std::uint32_t ranks, Visit visit, Word word) {
+    std::array<std::uint32_t, max_ep_size> bits{};
+    for (auto token = 32 * w; token < tokens && token < 32 * (w + 1); ++token) {
+      std::uint32_t used = 0;
+      visit_owners(token, token + 1, routing, [&](std::uint32_t, std::uint32_t slot, std::int32_t rank) {
+        visit(token, slot, rank);
+        bits[static_cast<std::size_t>(rank)] |= 1U << (token % 32);
+        ++used;
+      });
+      for (; used < slots; ++used) visit(token, used, -1);
+    }
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) word(rank, w, bits[rank]);
   }
   /// The short one first: peers wait for headers before they look for rows.
   template <class One, class Other>
@@ -96,6 +114,12 @@ class host_block {
     for (std::uint64_t i = 0; i < count; ++i) {
       if (std::uint64_t* word = word_at(i)) post(word, value);
     }
+  }
+
+  template <class WordAt>
+  void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
+                         std::uint64_t value) {
+    if (arrive(arrived, 1) + 1 == total) publish(count, word_at, value);
   }
 
   template <class Ready, class Probe>

@@ -27,7 +27,7 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, std::uint64_t
   plan.dispatch.num_blocks = max_blocks > 0 ? max_blocks : num_workers;
   plan.dispatch.chunk_tokens = chunk_tokens;
   plan.combine = plan.dispatch;
-  plan.stage_ids = tokens_per_rank <= 2 * word;  // to no gain here: what GPUs do has to run where it is tested most
+  plan.routes_all = tokens_per_rank <= 2 * word;  // to no gain here: what GPUs do has to run where it is tested most
   plan.reduce_tokens = std::max<std::uint64_t>(1, chunk_tokens / 2);
   plan.senders = std::max(1, plan.combine.num_blocks / 2);
   return plan;
