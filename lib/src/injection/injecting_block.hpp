@@ -41,18 +41,14 @@ class injecting_block {
   std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) { return inner_.arrive(word, amount); }
   void allow_next_launch() { inner_.allow_next_launch(); }
   template <class Visit>
-  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, Visit visit) {
-    inner_.visit_owners(first, last, routing, visit);
+  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t slots,
+                    Visit visit) {
+    inner_.visit_owners(first, last, routing, slots, visit);
   }
-  template <class Count>
-  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t ranks,
-                    Count count) {
-    inner_.count_owners(first, last, routing, ranks, count);
-  }
-  template <class Visit, class Word>
-  void route_all(const protocol::token_ids& routing, std::uint32_t tokens, std::uint32_t words, std::uint32_t slots,
-                 std::uint32_t ranks, Visit visit, Word word) {
-    inner_.route_all(routing, tokens, words, slots, ranks, visit, word);
+  template <class Mark>
+  void mark_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t ranks,
+                   Mark mark) {
+    inner_.mark_owners(first, last, routing, ranks, mark);
   }
   template <class One, class Other>
   void side_by_side(One one, Other other) {

@@ -64,8 +64,7 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
                          bool (*ready)(std::uint64_t), bool (*probe)(), const payload_list& payloads,
                          row_target (*target_at)(std::uint32_t), const token_ids& routing,
                          void (*visit)(std::uint32_t, std::uint32_t, std::int32_t),
-                         void (*count)(std::int32_t, std::uint32_t),
-                         void (*word_of)(std::uint32_t, std::uint32_t, std::uint32_t), void (*both)(),
+                         void (*mark)(std::uint32_t, std::uint32_t, std::uint32_t), void (*both)(),
                          void (*body)(std::uint64_t)) {
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
@@ -79,30 +78,28 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.now_ns() } -> std::same_as<std::uint64_t>;
 
   // Words of this rank's own round state and tables.
-  { b.draw_ticket(word32) } -> std::same_as<std::uint32_t>;       // [thread] fetch and increment
-  { b.arrive(word32, u32) } -> std::same_as<std::uint32_t>;       // [thread] fetch and add
-  { b.elect(word32) } -> std::same_as<bool>;                      // [thread] 0 -> 1, true for one caller
-  { b.first_entry(word, u64) } -> std::same_as<std::uint64_t>;    // [thread] 0 -> u64; what stands
-  { b.load_u32(word32) } -> std::same_as<std::uint32_t>;          // [thread]
-  b.store_u32(word32, u32);                                       // [thread]
-  b.store_u64(word, u64);                                         // [thread]
-  b.announce(word32, u32);                                        // [thread]
-  b.fill_i32(ints, std::int32_t{}, u64);                          // ordinary stores, this rank's memory
-  b.fill_nan(bytes, u64, dtype{});                                // canonical NaN into u64 elements
-  b.copy_local(bytes, source, u64);                               // ordinary copy, this rank's memory
-  b.record(mailbox, record);                                      // [thread] host-visible, then its sequence
+  { b.draw_ticket(word32) } -> std::same_as<std::uint32_t>;     // [thread] fetch and increment
+  { b.arrive(word32, u32) } -> std::same_as<std::uint32_t>;     // [thread] fetch and add
+  { b.elect(word32) } -> std::same_as<bool>;                    // [thread] 0 -> 1, true for one caller
+  { b.first_entry(word, u64) } -> std::same_as<std::uint64_t>;  // [thread] 0 -> u64; what stands
+  { b.load_u32(word32) } -> std::same_as<std::uint32_t>;        // [thread]
+  b.store_u32(word32, u32);                                     // [thread]
+  b.store_u64(word, u64);                                       // [thread]
+  b.announce(word32, u32);                                      // [thread]
+  b.fill_i32(ints, std::int32_t{}, u64);                        // ordinary stores, this rank's memory
+  b.fill_nan(bytes, u64, dtype{});                              // canonical NaN into u64 elements
+  b.copy_local(bytes, source, u64);                             // ordinary copy, this rank's memory
+  b.record(mailbox, record);                                    // [thread] host-visible, then its sequence
   b.allow_next_launch();  // what the stream runs next may be made ready; it touches nothing before this launch has
                           // ended
 
-  // Calls visit(token, slot, rank) once for each distinct owner of each token in [u32, u32), slots in the order of the
-  // ids; by whichever threads, and in any order of tokens.
-  b.visit_owners(u32, u32, routing, visit);
-  // Calls count(rank, n) so that all n for a rank add up to the tokens of [u32, u32) that it owns an expert of.
-  b.count_owners(u32, u32, routing, u32, count);
-  // Of the first u32 tokens, in any order: visit(token, slot, rank) for each of u32 slots, with rank -1 where there is
-  // no further distinct owner. Of u32 words of 32 tokens: word(rank, w, bits) for each of u32 ranks, with a bit for
-  // each of those tokens that it owns an expert of. Each once, by whichever threads.
-  b.route_all(routing, u32, u32, u32, u32, visit, word_of);
+  // Calls visit(token, slot, rank) for each of u32 slots of each token in [u32, u32), slots in the order of the ids,
+  // with rank -1 where there is no further distinct owner; by whichever threads of the part, and in any order of
+  // tokens.
+  b.visit_owners(u32, u32, routing, u32, visit);
+  // Calls mark(rank, w, bits) for each of u32 ranks and each word w of 32 tokens in [u32, u32), the first of them a
+  // multiple of 32, with a bit for each token that there is and that it owns an expert of; by whichever threads.
+  b.mark_owners(u32, u32, routing, u32, mark);
   // Runs both, each by a part of the team or one after the other; inside, thread_index() and num_threads() are those of
   // the part, and nothing synchronises.
   b.side_by_side(both, both);

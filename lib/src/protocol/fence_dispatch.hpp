@@ -25,7 +25,7 @@ struct dispatch_scratch {
   header_tally* tally = nullptr;
   std::uint32_t* base = nullptr;    ///< [ep_size] rows of the tokens before the span, for each rank; kept between roles
   std::uint32_t* bits = nullptr;    ///< [ep_size, words] the tokens for each rank: those of the span, or all
-  std::uint32_t* owners = nullptr;  ///< [tokens of the chunk or T, slots] 1 + distinct ranks in slot order, then 0
+  std::uint32_t* owners = nullptr;  ///< [tokens of the chunk, slots] 1 + distinct ranks in slot order, then 0
   std::uint32_t ranks = 0;
   std::uint32_t words = 0;   ///< of bits, for a rank
   std::uint32_t places = 0;  ///< of owners
@@ -36,7 +36,7 @@ struct dispatch_scratch {
     auto* words = block.scratch(scratch_words(p));
     s.ranks = static_cast<std::uint32_t>(p.ws.ep_size);
     s.words = static_cast<std::uint32_t>((p.routed_tokens() + 31) / 32);
-    s.places = static_cast<std::uint32_t>(p.routed_tokens() * p.ws.layout.dims.slots());
+    s.places = static_cast<std::uint32_t>(p.chunk_tokens() * p.ws.layout.dims.slots());
     s.tally = reinterpret_cast<header_tally*>(words);
     s.base = words + header_tally_words;
     s.bits = s.base + s.ranks;
@@ -48,22 +48,19 @@ struct dispatch_scratch {
   SWITCHYARD_DEVICE void prepare(Block& block, bool first, bool routes_all) const {
     auto* all = reinterpret_cast<std::uint32_t*>(tally);
     const auto first_of_base = static_cast<std::uint32_t>(header_tally_words);
-    const auto last = routes_all ? first_of_base : first_of_base + ranks + ranks * words + places;
+    const auto last = first_of_base + ranks + ranks * words + places;
+    const auto first_to_fill = first_of_base + ranks + (routes_all ? ranks * words : 0);
     SWITCHYARD_ROLLED
     for (std::uint32_t i = block.thread_index(); i < last; i += block.num_threads()) {
-      if (first || i < first_of_base || i >= first_of_base + ranks) all[i] = 0;
+      if (i < first_of_base || (first && !routes_all) || i >= first_to_fill) all[i] = 0;
     }
   }
   /// Routes all tokens, for all roles of the block. The team synchronises after.
   template <block Block>
   SWITCHYARD_DEVICE void route_all(Block& block, const dispatch_params& p) const {
-    const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
-    block.route_all(
-        p.routing, static_cast<std::uint32_t>(p.num_tokens), words, slots, ranks,
-        [&](std::uint32_t token, std::uint32_t slot, std::int32_t rank) {
-          owners[token * slots + slot] = static_cast<std::uint32_t>(rank + 1);
-        },
-        [&](std::uint32_t rank, std::uint32_t word, std::uint32_t set) { bits[rank * words + word] = set; });
+    block.mark_owners(0, 32 * words, p.routing, ranks, [&](std::uint32_t rank, std::uint32_t word, std::uint32_t set) {
+      bits[rank * words + word] = set;
+    });
   }
 };
 
@@ -73,9 +70,8 @@ struct chunk_frame {
   std::uint32_t last = 0;
   std::uint32_t span_first = 0;  ///< the same, widened to whole bitmap words
   std::uint32_t span_last = 0;
-  std::uint32_t end = 0;          ///< of the tokens that there are: <= n
-  std::uint32_t first_word = 0;   ///< of the span, in a rank's bits
-  std::uint32_t first_place = 0;  ///< of the chunk, in the owners
+  std::uint32_t end = 0;         ///< of the tokens that there are: <= n
+  std::uint32_t first_word = 0;  ///< of the span, in a rank's bits
 };
 
 constexpr chunk_frame chunk_of(const dispatch_params& p, std::uint32_t chunk) {
@@ -88,34 +84,52 @@ constexpr chunk_frame chunk_of(const dispatch_params& p, std::uint32_t chunk) {
   c.span_first = c.first & ~31U;
   c.span_last = (c.last + 31) & ~31U;
   c.end = c.last < num_tokens ? c.last : num_tokens;
-  if (!p.routes_all) return c;
-  c.first_word = c.span_first / 32;
-  c.first_place = c.first * static_cast<std::uint32_t>(p.ws.layout.dims.slots());
+  if (p.routes_all) c.first_word = c.span_first / 32;
   return c;
 }
 
+/// Where all tokens are routed already: adds up the rows before the span, and lists the ranks of the chunk's tokens, in
+/// whatever order, for rows have none.
+template <block Block>
+SWITCHYARD_DEVICE void look_up_routes(Block& block, const dispatch_params& p, const dispatch_scratch& s,
+                                      const chunk_frame& c) {
+  const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
+  SWITCHYARD_ROLLED
+  for (auto i = block.thread_index(); c.first + i < c.end; i += block.num_threads()) {
+    const auto bit = c.first + i - c.span_first;
+    auto* list = s.owners + i * slots;
+    SWITCHYARD_ROLLED
+    for (std::uint32_t rank = 0; rank < s.ranks; ++rank) {
+      if ((s.bits[rank * s.words + c.first_word + bit / 32] >> (bit % 32) & 1U) != 0) *list++ = rank + 1;
+    }
+  }
+  // By the last threads, which have no tokens where these are few.
+  SWITCHYARD_ROLLED
+  for (auto rank = block.num_threads() - 1 - block.thread_index(); rank < s.ranks; rank += block.num_threads()) {
+    const auto* words = s.bits + rank * s.words;
+    std::uint32_t count = 0;
+    for (std::uint32_t w = 0; w < c.first_word; ++w) count += static_cast<std::uint32_t>(std::popcount(words[w]));
+    s.base[rank] = count;
+  }
+}
+
 /// Routes the tokens from `tallied` on: those before the span add to base, those of the span set bits, those of the
-/// chunk have their ranks listed. Or, where all are routed, adds up the rows before the span.
+/// chunk have their ranks listed.
 template <block Block>
 SWITCHYARD_DEVICE void route_tokens(Block& block, const dispatch_params& p, const dispatch_scratch& s,
                                     const chunk_frame& c, std::uint32_t tallied) {
-  if (p.routes_all) {
-    SWITCHYARD_ROLLED
-    for (std::uint32_t rank = block.thread_index(); rank < s.ranks; rank += block.num_threads()) {
-      s.base[rank] = count_bits([&](std::uint64_t w) { return s.bits[rank * s.words + w]; }, 0, c.span_first);
-    }
-    return;
-  }
   const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
-  const auto num_tokens = static_cast<std::uint32_t>(p.num_tokens);
-  const auto end = c.span_last < num_tokens ? c.span_last : num_tokens;
+  const auto end = c.span_last < p.routing.tokens ? c.span_last : p.routing.tokens;
   // A few tokens are counted on the way, many apart from it, by those who can do so faster.
   if (c.span_first - tallied > block.num_threads() / 8) {
-    block.count_owners(tallied, c.span_first < end ? c.span_first : end, p.routing, s.ranks,
-                       [&](std::int32_t rank, std::uint32_t count) { block.scratch_add(s.base + rank, count); });
+    block.mark_owners(tallied, c.span_first, p.routing, s.ranks,
+                      [&](std::uint32_t rank, std::uint32_t, std::uint32_t bits) {
+                        if (bits != 0)
+                          block.scratch_add(s.base + rank, static_cast<std::uint32_t>(std::popcount(bits)));
+                      });
     tallied = c.span_first;
   }
-  block.visit_owners(tallied, end, p.routing, [&](std::uint32_t token, std::uint32_t slot, std::int32_t rank) {
+  block.visit_owners(tallied, end, p.routing, 0, [&](std::uint32_t token, std::uint32_t slot, std::int32_t rank) {
     if (token < c.span_first) return block.scratch_add(s.base + rank, 1);
     const auto bit = token - c.span_first;
     block.scratch_or(s.bits + static_cast<std::uint32_t>(rank) * s.words + bit / 32, 1U << (bit % 32));
@@ -136,12 +150,17 @@ SWITCHYARD_DEVICE inline std::uint32_t rows_before(const dispatch_scratch& s, co
   return count + static_cast<std::uint32_t>(std::popcount(words[tokens / 32] & ((1U << (tokens % 32)) - 1)));
 }
 
-/// Where copy number `slot` of a token of the chunk goes.
-SWITCHYARD_DEVICE inline layout::route route_of(const dispatch_scratch& s, const chunk_frame& c, std::uint32_t token,
-                                                std::uint32_t slot, std::uint32_t slots) {
-  const auto owner = s.owners[c.first_place + (token - c.first) * slots + slot];
-  if (owner == 0) return {-1, 0};
-  return {static_cast<std::int32_t>(owner) - 1, s.base[owner - 1] + rows_before(s, c, owner - 1, token)};
+/// Where a token of the span goes at one of its ranks.
+SWITCHYARD_DEVICE inline layout::route route_to(const dispatch_scratch& s, const chunk_frame& c, std::uint32_t token,
+                                                std::int32_t rank) {
+  if (rank < 0) return {-1, 0};
+  const auto r = static_cast<std::uint32_t>(rank);
+  return {rank, s.base[r] + rows_before(s, c, r, token)};
+}
+/// Number `index` of the ranks that a token of the chunk goes to, -1 when there are no more.
+SWITCHYARD_DEVICE inline std::int32_t listed_rank(const dispatch_scratch& s, const chunk_frame& c, std::uint32_t token,
+                                                  std::uint32_t index, std::uint32_t slots) {
+  return static_cast<std::int32_t>(s.owners[(token - c.first) * slots + index]) - 1;
 }
 
 /// Posts the part of the header that this chunk knows: its bitmap words, for the first chunk the fixed words, for the
@@ -194,9 +213,9 @@ SWITCHYARD_DEVICE void send_rows(Block& block, const dispatch_params& p, const d
     const auto token = c.first + static_cast<std::uint32_t>(i);
     std::uint32_t targets = 0;
     SWITCHYARD_ROLLED
-    while (targets < slots && s.owners[c.first_place + static_cast<std::uint32_t>(i) * slots + targets] != 0) ++targets;
-    block.put_rows(p.payloads, token, targets, [&](std::uint32_t slot) {
-      const auto route = route_of(s, c, token, slot, slots);
+    while (targets < slots && listed_rank(s, c, token, targets, slots) >= 0) ++targets;
+    block.put_rows(p.payloads, token, targets, [&](std::uint32_t target) {
+      const auto route = route_to(s, c, token, listed_rank(s, c, token, target, slots));
       return row_target{ws.base_of(route.rank), first_row + route.row};
     });
   });
@@ -209,18 +228,21 @@ SWITCHYARD_DEVICE void keep_routes(Block& block, const dispatch_params& p, const
   if (c.first >= c.end) return;
   const auto& ws = p.ws;
   const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
-  const auto first_place = wide_product(c.first, slots);
-  auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + first_place;
+  auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes));
+  const auto keep = [&](std::uint32_t token, std::uint32_t slot, std::int32_t rank) {
+    const auto place = wide_product(token, slots) + slot;
+    const auto route = route_to(s, c, token, rank);
+    kept[place] = route;
+    if (rank >= 0) block.put_u32(ws.return_rows(rank, ws.rank) + route.row, static_cast<std::uint32_t>(place));
+  };
+  if (p.routes_all) return block.visit_owners(c.first, c.end, p.routing, slots, keep);
   auto token = c.first;
   auto slot = block.thread_index();
   SWITCHYARD_ROLLED
   for (auto i = slot; i < (c.end - c.first) * slots; i += block.num_threads(), slot += block.num_threads()) {
     SWITCHYARD_ROLLED
     for (; slot >= slots; slot -= slots) ++token;
-    const auto route = route_of(s, c, token, slot, slots);
-    kept[i] = route;
-    if (route.rank < 0) continue;
-    block.put_u32(ws.return_rows(route.rank, ws.rank) + route.row, static_cast<std::uint32_t>(first_place) + i);
+    keep(token, slot, listed_rank(s, c, token, slot, slots));
   }
 }
 
@@ -228,7 +250,11 @@ template <block Block>
 SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
                                   const dispatch_scratch& s, std::uint32_t chunk, std::uint32_t& tallied) {
   const auto c = chunk_of(p, chunk);
-  route_tokens(block, p, s, c, tallied);
+  if (p.routes_all) {
+    look_up_routes(block, p, s, c);
+  } else {
+    route_tokens(block, p, s, c, tallied);
+  }
   block.sync();
   tallied = c.span_first;
   block.side_by_side([&] { send_rows(block, p, s, c); },
@@ -238,7 +264,8 @@ SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const 
                      });
   // Releases the rows of all chunks, those of other blocks too, to receive_part of each peer.
   block.publish_when_last(
-      &p.ws.round().chunks_sent, p.chunks(), s.ranks, [&](std::uint64_t peer) { return p.ws.dispatch_flag(static_cast<std::int32_t>(peer), p.ws.rank); },
+      &p.ws.round().chunks_sent, p.chunks(), s.ranks,
+      [&](std::uint64_t peer) { return p.ws.dispatch_flag(static_cast<std::int32_t>(peer), p.ws.rank); },
       layout::tagged(1, frame.epoch));
   return true;
 }

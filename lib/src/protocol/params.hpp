@@ -111,12 +111,12 @@ struct header_tally {
 };
 inline constexpr std::uint64_t header_tally_words = sizeof(header_tally) / sizeof(std::uint32_t);
 
-/// 32-bit words of scratch that a block needs: rows of earlier tokens for every rank; bits of the tokens for every
-/// rank; ranks of each token.
+/// 32-bit words of scratch that a block needs: rows of earlier tokens for every rank; bits of tokens for every
+/// rank; ranks of each of the chunk's tokens.
 constexpr std::uint64_t scratch_words(const dispatch_params& p) {
   const auto words = (p.routed_tokens() + 31) / 32;  // a chunk never straddles a word that it does not fill
   const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
-  return header_tally_words + ranks * (1 + words) + p.routed_tokens() * p.ws.layout.dims.slots();
+  return header_tally_words + ranks * (1 + words) + p.chunk_tokens() * p.ws.layout.dims.slots();
 }
 
 struct combine_params {

@@ -96,9 +96,10 @@ class expert_map {
   std::uint64_t over_smaller_;
 };
 
-/// The routing of a step: what visit_owners of a block walks over.
+/// The routing of a step: what a block walks over.
 struct token_ids {
   const std::int32_t* ids = nullptr;  ///< [tokens, top_k]
+  std::uint32_t tokens = 0;
   std::uint32_t top_k = 1;
   expert_map experts;
 };

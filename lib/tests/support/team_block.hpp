@@ -69,21 +69,17 @@ class team_block {
   static void allow_next_launch() {}
 
   template <class Visit>
-  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, Visit visit) const {
-    for (auto token = first + thread_; token < last; token += team_threads) {
-      host::host_block::visit_owners(token, token + 1, routing, visit);
+  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t slots,
+                    Visit visit) const {
+    for (auto token = first + thread_; token < last; token += threads_) {
+      host::host_block::visit_owners(token, token + 1, routing, slots, visit);
     }
   }
-  template <class Count>
-  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t,
-                    Count count) const {
-    visit_owners(first, last, routing, [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
-  }
-  template <class Visit, class Word>
-  void route_all(const protocol::token_ids& routing, std::uint32_t tokens, std::uint32_t words, std::uint32_t slots,
-                 std::uint32_t ranks, Visit visit, Word word) const {
-    for (auto w = thread_; w < words; w += team_threads) {
-      host::host_block::route_word(routing, tokens, w, slots, ranks, visit, word);
+  template <class Mark>
+  void mark_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t ranks,
+                   Mark mark) const {
+    for (auto begin = first + 32 * thread_; begin < last; begin += 32 * team_threads) {
+      host::host_block::mark_owners(begin, std::min(begin + 32, last), routing, ranks, mark);
     }
   }
   /// The last thread does the other.

@@ -29,7 +29,6 @@ constexpr std::uint32_t stage_bytes_of_block(std::uint32_t block_threads) {
 constexpr std::uint64_t most_bytes_to_route_all(std::uint32_t block_threads) {
   return block_threads == narrow_block ? 0 : 32 << 10;
 }
-inline constexpr std::uint64_t most_ranks_of_set = 64;  ///< bits of a set of ranks in registers
 
 /// Blocks that a multiprocessor has room for.
 struct kernel_room {

@@ -120,21 +120,14 @@ class cuda_block {
 
   using owners = owner_walk<block_threads>;
   template <class Visit>
-  __device__ static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                                      Visit visit) {
-    owners::visit(first, last, routing, visit);
+  __device__ void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
+                               std::uint32_t slots, Visit visit) {
+    owners::visit(first, last, routing, slots, team_part_, visit);
   }
-  template <class Count>
-  __device__ static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                                      std::uint32_t ranks, Count count) {
-    if (ranks <= most_ranks_of_set) return owners::count(first, last, routing, ranks, count);
-    owners::visit(first, last, routing, [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
-  }
-  /// At most most_ranks_of_set ranks.
-  template <class Visit, class Word>
-  __device__ static void route_all(const protocol::token_ids& routing, std::uint32_t tokens, std::uint32_t words,
-                                   std::uint32_t slots, std::uint32_t ranks, Visit visit, Word word) {
-    owners::route_all(routing, tokens, words, slots, ranks, visit, word);
+  template <class Mark>
+  __device__ static void mark_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
+                                     std::uint32_t ranks, Mark mark) {
+    owners::mark(first, last, routing, ranks, mark);
   }
   /// The last warp does the other; where copies go on by themselves, the team does it before them: peers wait for
   /// headers before they look for rows.

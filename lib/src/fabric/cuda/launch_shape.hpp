@@ -115,7 +115,7 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
       shape(dispatch_chunk, roles_for(dispatch_chunk) + dims.ep_size * protocol::receive_parts(tokens_per_rank),
             tokens_per_rank <= most_tokens_for_wide_dispatch);
   const auto threads = static_cast<std::uint32_t>(plan.dispatch.block_threads);
-  plan.routes_all = dims.ep_size <= most_ranks_of_set && tokens_per_rank <= 2 * threads &&
+  plan.routes_all = tokens_per_rank <= 1024 &&
                     dispatch_scratch_bytes(tokens_per_rank, dims, true) <= most_bytes_to_route_all(threads);
   plan.reduce_tokens = sum_tokens_for(tokens_per_rank);
   const auto combine_chunk = combine_chunk_tokens(tokens_per_rank, dims);

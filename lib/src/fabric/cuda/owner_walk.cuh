@@ -4,27 +4,27 @@
 
 #include <cstdint>
 
-#include "fabric/cuda/block_shape.hpp"
+#include "fabric/cuda/row_copies.cuh"
 #include "protocol/routing.hpp"
 
 namespace switchyard::cuda {
 
-/// What protocol::block says of visit_owners, count_owners and route_all, for a CTA of `block_threads`.
+/// What protocol::block says of visit_owners and mark_owners, for a CTA of `block_threads`.
 template <std::uint32_t block_threads>
 class owner_walk {
  public:
-  /// A few lanes a token, one id each: the ids of a token are looked at together.
+  /// A few lanes a token, one id each: the ids of a token are looked at together. The part is of whole warps.
   template <class Visit>
   __device__ static void visit(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                               Visit visit) {
+                               std::uint32_t slots, team_part part, Visit visit) {
     const auto shift = lanes_shift(routing.top_k);
-    const auto lane = threadIdx.x % 32;
+    const auto lane = part.index % 32;
     const auto k = lane & ((1U << shift) - 1);
     const auto of_token = ~0U >> (32 - (1U << shift)) << (lane - k);
     // Whole warps go round together: by the token of the warp's first lane.
     SWITCHYARD_ROLLED
-    for (auto warps_token = first + ((threadIdx.x - lane) >> shift); warps_token < last;
-         warps_token += block_threads >> shift) {
+    for (auto warps_token = first + ((part.index - lane) >> shift); warps_token < last;
+         warps_token += part.count >> shift) {
       const auto token = warps_token + (lane >> shift);
       const auto id =
           token < last && k < routing.top_k ? routing.ids[protocol::wide_product(token, routing.top_k) + k] : -1;
@@ -33,86 +33,61 @@ class owner_walk {
       const bool leads = owner >= 0 && (same & (0U - same)) == 1U << lane;
       const auto distinct = __ballot_sync(~0U, leads ? 1 : 0) & of_token;
       if (leads) visit(token, static_cast<std::uint32_t>(__popc(distinct & ((1U << lane) - 1))), owner);
+      if (token < last && k < slots && k >= static_cast<std::uint32_t>(__popc(distinct))) visit(token, k, -1);
     }
   }
-  template <class Count>
-  __device__ static void count(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                               std::uint32_t ranks, Count count) {
-    // A thread a token: more tokens at a time than by visit, whose slots nobody asks for here.
+  /// A thread a token, several of them under way together; sets of 64 ranks at a time.
+  template <class Mark>
+  __device__ static void mark(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
+                              std::uint32_t ranks, Mark mark) {
     const auto lane = threadIdx.x % 32;
     SWITCHYARD_ROLLED
-    for (auto warps_token = first + threadIdx.x - lane; warps_token < last; warps_token += batch * block_threads) {
-      std::uint64_t owners[batch] = {};
-      add_owners(routing, warps_token + lane, last, owners, [](std::uint32_t, std::int32_t) {});
+    for (std::uint32_t first_rank = 0; first_rank < ranks; first_rank += ranks_of_set) {
+      const auto end_rank = ranks - first_rank < ranks_of_set ? ranks : first_rank + ranks_of_set;
       SWITCHYARD_ROLLED
-      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-        std::uint32_t tokens = 0;
-#pragma unroll
-        for (std::uint32_t b = 0; b < batch; ++b)
-          tokens += static_cast<std::uint32_t>(__popc(who_has(owners[b], rank)));
-        if (lane == rank % 32 && tokens != 0) count(static_cast<std::int32_t>(rank), tokens);
-      }
-    }
-  }
-  template <class Visit, class Word>
-  __device__ static void route_all(const protocol::token_ids& routing, std::uint32_t tokens, std::uint32_t words,
-                                   std::uint32_t slots, std::uint32_t ranks, Visit visit, Word word) {
-    const auto lane = threadIdx.x % 32;
-    SWITCHYARD_ROLLED
-    for (auto warps_token = threadIdx.x - lane; warps_token < 32 * words; warps_token += batch * block_threads) {
-      const auto token_of = [&](std::uint32_t b) { return warps_token + lane + b * block_threads; };
-      std::uint64_t owners[batch] = {};
-      std::uint32_t used[batch] = {};
-      add_owners(routing, token_of(0), tokens, owners,
-                 [&](std::uint32_t b, std::int32_t owner) { visit(token_of(b), used[b]++, owner); });
-#pragma unroll
-      for (std::uint32_t b = 0; b < batch; ++b) {
-        if (token_of(b) >= tokens) continue;
+      for (auto warps_token = first + threadIdx.x - lane; warps_token < last; warps_token += batch * block_threads) {
+        std::uint64_t owners[batch] = {};
+        add_owners(routing, warps_token, first_rank, owners);
         SWITCHYARD_ROLLED
-        for (; used[b] < slots; ++used[b]) visit(token_of(b), used[b], -1);
-      }
-      SWITCHYARD_ROLLED
-      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        for (auto rank = first_rank; rank < end_rank; ++rank) {
 #pragma unroll
-        for (std::uint32_t b = 0; b < batch; ++b) {
-          const auto bits = who_has(owners[b], rank);
-          const auto w = (warps_token + b * block_threads) / 32;
-          if (lane == rank % 32 && w < words) word(rank, w, bits);
+          for (std::uint32_t b = 0; b < batch; ++b) {
+            const auto bits = __ballot_sync(~0U, static_cast<int>(owners[b] >> (rank - first_rank) & 1U));
+            const auto begin = warps_token + b * block_threads;
+            if (lane == rank % 32 && begin < last) mark(rank, begin / 32, bits);
+          }
         }
       }
     }
   }
 
  private:
+  static constexpr std::uint32_t ranks_of_set = 64;
   static constexpr std::uint32_t batch = 1024 / block_threads;  ///< tokens of a thread that are under way together
 
-  __device__ static std::uint32_t who_has(std::uint64_t owners, std::uint32_t rank) {
-    return __ballot_sync(~0U, static_cast<int>(owners >> rank & 1U));
-  }
-
-  /// Adds the owners, of ranks below 64, of the tokens first, first + block_threads .. below `last` to their sets, and
-  /// tells of each that is new: added(which of the tokens, owner).
-  template <class Added>
-  __device__ static void add_owners(const protocol::token_ids& routing, std::uint32_t first, std::uint32_t last,
-                                    std::uint64_t (&owners)[batch], Added added) {
-    const auto add = [&](std::uint32_t b, std::int32_t id) {
-      const auto owner = routing.experts.owner_of(id);
-      if (owner < 0 || (owners[b] >> owner & 1U) != 0) return;
-      owners[b] |= std::uint64_t{1} << owner;
-      added(b, owner);
+  /// Adds the owners of this lane's tokens, warps_token + lane and every block_threads further, to their sets of the
+  /// ranks from `first_rank` on.
+  __device__ static void add_owners(const protocol::token_ids& routing, std::uint32_t warps_token,
+                                    std::uint32_t first_rank, std::uint64_t (&owners)[batch]) {
+    const auto add = [&](std::uint64_t& to, std::int32_t id) {
+      const auto place = static_cast<std::uint32_t>(routing.experts.owner_of(id)) - first_rank;  // none is a large one
+      if (place < ranks_of_set) to |= std::uint64_t{1} << place;
     };
+    const auto token_of = [&](std::uint32_t b) { return warps_token + threadIdx.x % 32 + b * block_threads; };
     const auto ids_of = [&](std::uint32_t b) {
-      return routing.ids + protocol::wide_product(first + b * block_threads, routing.top_k);
+      return routing.ids + protocol::wide_product(token_of(b), routing.top_k);
     };
+    // By warps: there is nothing to do for one whose tokens are past the last.
+    const auto any = [&](std::uint32_t b) { return warps_token + b * block_threads < routing.tokens; };
     constexpr std::uint32_t quad = 4;
     if (routing.top_k % quad != 0) {
       SWITCHYARD_ROLLED
       for (std::uint32_t k = 0; k < routing.top_k; ++k) {
         std::int32_t ids[batch];
 #pragma unroll
-        for (std::uint32_t b = 0; b < batch; ++b) ids[b] = first + b * block_threads < last ? ids_of(b)[k] : -1;
+        for (std::uint32_t b = 0; b < batch; ++b) ids[b] = token_of(b) < routing.tokens ? ids_of(b)[k] : -1;
 #pragma unroll
-        for (std::uint32_t b = 0; b < batch; ++b) add(b, ids[b]);
+        for (std::uint32_t b = 0; b < batch; ++b) add(owners[b], ids[b]);
       }
       return;
     }
@@ -122,19 +97,20 @@ class owner_walk {
       int4 ids[batch][2];
 #pragma unroll
       for (std::uint32_t b = 0; b < batch; ++b) {
-        const bool any = first + b * block_threads < last;
         const auto* from = reinterpret_cast<const int4*>(ids_of(b) + k);
-        ids[b][0] = any ? from[0] : make_int4(-1, -1, -1, -1);
-        ids[b][1] = any && k + quad < routing.top_k ? from[1] : make_int4(-1, -1, -1, -1);
+        const bool mine = token_of(b) < routing.tokens;
+        ids[b][0] = mine ? from[0] : make_int4(-1, -1, -1, -1);
+        ids[b][1] = mine && k + quad < routing.top_k ? from[1] : make_int4(-1, -1, -1, -1);
       }
 #pragma unroll
       for (std::uint32_t b = 0; b < batch; ++b) {
+        if (!any(b)) break;
 #pragma unroll
         for (std::uint32_t half = 0; half < 2; ++half) {
-          add(b, ids[b][half].x);
-          add(b, ids[b][half].y);
-          add(b, ids[b][half].z);
-          add(b, ids[b][half].w);
+          add(owners[b], ids[b][half].x);
+          add(owners[b], ids[b][half].y);
+          add(owners[b], ids[b][half].z);
+          add(owners[b], ids[b][half].w);
         }
       }
     }

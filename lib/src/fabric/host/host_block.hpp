@@ -2,6 +2,7 @@
 // The block of the host fabric: a team of one CPU thread. Orders are those of std::atomic_ref on shared memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -57,36 +58,29 @@ class host_block {
   static void allow_next_launch() {}
 
   template <class Visit>
-  static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, Visit visit) {
+  static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
+                           std::uint32_t slots, Visit visit) {
     for (auto token = first; token < last; ++token) {
-      routing.experts.for_each_owner(routing.ids + std::uint64_t{token} * routing.top_k, routing.top_k,
-                                     [&](std::uint32_t slot, std::int32_t rank) { visit(token, slot, rank); });
-    }
-  }
-  template <class Count>
-  static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t,
-                           Count count) {
-    visit_owners(first, last, routing, [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
-  }
-  template <class Visit, class Word>
-  static void route_all(const protocol::token_ids& routing, std::uint32_t tokens, std::uint32_t words,
-                        std::uint32_t slots, std::uint32_t ranks, Visit visit, Word word) {
-    for (std::uint32_t w = 0; w < words; ++w) route_word(routing, tokens, w, slots, ranks, visit, word);
-  }
-  template <class Visit, class Word>
-  static void route_word(const protocol::token_ids& routing, std::uint32_t tokens, std::uint32_t w, std::uint32_t slots,
-                         std::uint32_t ranks, Visit visit, Word word) {
-    std::array<std::uint32_t, max_ep_size> bits{};
-    for (auto token = 32 * w; token < tokens && token < 32 * (w + 1); ++token) {
       std::uint32_t used = 0;
-      visit_owners(token, token + 1, routing, [&](std::uint32_t, std::uint32_t slot, std::int32_t rank) {
-        visit(token, slot, rank);
-        bits[static_cast<std::size_t>(rank)] |= 1U << (token % 32);
-        ++used;
-      });
+      routing.experts.for_each_owner(routing.ids + std::uint64_t{token} * routing.top_k, routing.top_k,
+                                     [&](std::uint32_t slot, std::int32_t rank) {
+                                       visit(token, slot, rank);
+                                       ++used;
+                                     });
       for (; used < slots; ++used) visit(token, used, -1);
     }
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) word(rank, w, bits[rank]);
+  }
+  template <class Mark>
+  static void mark_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
+                          std::uint32_t ranks, Mark mark) {
+    for (auto begin = first; begin < last; begin += 32) {
+      std::array<std::uint32_t, max_ep_size> bits{};
+      visit_owners(begin, std::min({begin + 32, last, std::max(begin, routing.tokens)}), routing, 0,
+                   [&](std::uint32_t token, std::uint32_t, std::int32_t rank) {
+                     bits[static_cast<std::size_t>(rank)] |= 1U << (token - begin);
+                   });
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) mark(rank, begin / 32, bits[rank]);
+    }
   }
   /// The short one first: peers wait for headers before they look for rows.
   template <class One, class Other>
