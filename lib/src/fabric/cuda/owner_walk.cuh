@@ -36,25 +36,32 @@ class owner_walk {
       if (token < last && k < slots && k >= static_cast<std::uint32_t>(__popc(distinct))) visit(token, k, -1);
     }
   }
-  /// A thread a token, several of them under way together; sets of 64 ranks at a time.
+  /// A thread a token, several of them under way together; sets of 32 ranks at a time.
   template <class Mark>
   __device__ static void mark(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
                               std::uint32_t ranks, Mark mark) {
     const auto lane = threadIdx.x % 32;
     SWITCHYARD_ROLLED
-    for (std::uint32_t first_rank = 0; first_rank < ranks; first_rank += ranks_of_set) {
-      const auto end_rank = ranks - first_rank < ranks_of_set ? ranks : first_rank + ranks_of_set;
+    for (std::uint32_t first_rank = 0; first_rank < ranks; first_rank += 32) {
+      const auto end_rank = ranks - first_rank < 32 ? ranks : first_rank + 32;
       SWITCHYARD_ROLLED
       for (auto warps_token = first + threadIdx.x - lane; warps_token < last; warps_token += batch * block_threads) {
-        std::uint64_t owners[batch] = {};
-        add_owners(routing, warps_token, first_rank, owners);
+        std::uint32_t owners[batch] = {};
+        const auto& experts = routing.experts;
+        if (experts.shifts()) {
+          add_owners(routing, warps_token, first_rank, owners,
+                     [&](std::int32_t id) { return experts.owner_by_shift(id); });
+        } else {
+          add_owners(routing, warps_token, first_rank, owners,
+                     [&](std::int32_t id) { return experts.owner_by_division(id); });
+        }
         SWITCHYARD_ROLLED
         for (auto rank = first_rank; rank < end_rank; ++rank) {
 #pragma unroll
           for (std::uint32_t b = 0; b < batch; ++b) {
             const auto bits = __ballot_sync(~0U, static_cast<int>(owners[b] >> (rank - first_rank) & 1U));
             const auto begin = warps_token + b * block_threads;
-            if (lane == rank % 32 && begin < last) mark(rank, begin / 32, bits);
+            if (lane == rank - first_rank && begin < last) mark(rank, begin / 32, bits);
           }
         }
       }
@@ -62,56 +69,50 @@ class owner_walk {
   }
 
  private:
-  static constexpr std::uint32_t ranks_of_set = 64;
   static constexpr std::uint32_t batch = 1024 / block_threads;  ///< tokens of a thread that are under way together
 
   /// Adds the owners of this lane's tokens, warps_token + lane and every block_threads further, to their sets of the
-  /// ranks from `first_rank` on.
+  /// 32 ranks from `first_rank` on.
+  template <class OwnerOf>
   __device__ static void add_owners(const protocol::token_ids& routing, std::uint32_t warps_token,
-                                    std::uint32_t first_rank, std::uint64_t (&owners)[batch]) {
-    const auto add = [&](std::uint64_t& to, std::int32_t id) {
-      const auto place = static_cast<std::uint32_t>(routing.experts.owner_of(id)) - first_rank;  // none is a large one
-      if (place < ranks_of_set) to |= std::uint64_t{1} << place;
+                                    std::uint32_t first_rank, std::uint32_t (&owners)[batch], OwnerOf owner_of) {
+    const auto set_of = [&](std::int32_t id) {
+      const auto place = static_cast<std::uint32_t>(owner_of(id)) - first_rank;  // none is a large one
+      return place < 32 ? 1U << place : 0U;
     };
     const auto token_of = [&](std::uint32_t b) { return warps_token + threadIdx.x % 32 + b * block_threads; };
+    const auto is_mine = [&](std::uint32_t b) { return token_of(b) < routing.tokens; };
     const auto ids_of = [&](std::uint32_t b) {
       return routing.ids + protocol::wide_product(token_of(b), routing.top_k);
     };
-    // By warps: there is nothing to do for one whose tokens are past the last.
-    const auto any = [&](std::uint32_t b) { return warps_token + b * block_threads < routing.tokens; };
     constexpr std::uint32_t quad = 4;
     if (routing.top_k % quad != 0) {
       SWITCHYARD_ROLLED
       for (std::uint32_t k = 0; k < routing.top_k; ++k) {
         std::int32_t ids[batch];
 #pragma unroll
-        for (std::uint32_t b = 0; b < batch; ++b) ids[b] = token_of(b) < routing.tokens ? ids_of(b)[k] : -1;
+        for (std::uint32_t b = 0; b < batch; ++b) ids[b] = is_mine(b) ? ids_of(b)[k] : -1;
 #pragma unroll
-        for (std::uint32_t b = 0; b < batch; ++b) add(owners[b], ids[b]);
+        for (std::uint32_t b = 0; b < batch; ++b) owners[b] |= set_of(ids[b]);
       }
       return;
     }
     // Rows whose length divides by 16 bytes are aligned to them: the API's rule for payloads.
+    const auto set_of_four = [&](int4 ids) { return set_of(ids.x) | set_of(ids.y) | set_of(ids.z) | set_of(ids.w); };
     SWITCHYARD_ROLLED
     for (std::uint32_t k = 0; k < routing.top_k; k += 2 * quad) {
       int4 ids[batch][2];
 #pragma unroll
       for (std::uint32_t b = 0; b < batch; ++b) {
         const auto* from = reinterpret_cast<const int4*>(ids_of(b) + k);
-        const bool mine = token_of(b) < routing.tokens;
-        ids[b][0] = mine ? from[0] : make_int4(-1, -1, -1, -1);
-        ids[b][1] = mine && k + quad < routing.top_k ? from[1] : make_int4(-1, -1, -1, -1);
+        ids[b][0] = is_mine(b) ? from[0] : make_int4(-1, -1, -1, -1);
+        ids[b][1] = is_mine(b) && k + quad < routing.top_k ? from[1] : make_int4(-1, -1, -1, -1);
       }
 #pragma unroll
       for (std::uint32_t b = 0; b < batch; ++b) {
-        if (!any(b)) break;
-#pragma unroll
-        for (std::uint32_t half = 0; half < 2; ++half) {
-          add(owners[b], ids[b][half].x);
-          add(owners[b], ids[b][half].y);
-          add(owners[b], ids[b][half].z);
-          add(owners[b], ids[b][half].w);
-        }
+        // By warps: there is nothing to do for one whose tokens are past the last.
+        if (warps_token + b * block_threads >= routing.tokens) break;
+        owners[b] |= set_of_four(ids[b][0]) | set_of_four(ids[b][1]);
       }
     }
   }
