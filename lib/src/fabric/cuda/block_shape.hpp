@@ -9,11 +9,10 @@ namespace switchyard::cuda {
 /// Threads of a block. Wide, for few tokens: a row of 7168 bf16 is less than two 16-byte accesses a thread. Narrow, for
 /// many: a warp a row, copied by the engine for bulk copies.
 inline constexpr std::uint32_t wide_block = 512;
-inline constexpr std::uint32_t medium_block = 256;  ///< copies as a wide one does, four a multiprocessor
 inline constexpr std::uint32_t narrow_block = 128;
 /// Registers of a thread are held to what lets these many blocks be on a multiprocessor.
 constexpr std::uint32_t least_blocks_per_multiprocessor(std::uint32_t block_threads) {
-  return block_threads == wide_block ? 2 : block_threads == medium_block ? 4 : 3;
+  return block_threads == wide_block ? 2 : 3;
 }
 
 /// Shared memory through which a warp of a narrow block copies: a stage for each piece of a slab.
@@ -33,7 +32,6 @@ constexpr std::uint64_t most_bytes_to_route_all(std::uint32_t block_threads) {
 /// Blocks that a multiprocessor has room for.
 struct kernel_room {
   int wide = 0;
-  int medium = 0;
   int narrow = 0;
 };
 

@@ -359,7 +359,6 @@ class cuda_block {
 };
 
 static_assert(protocol::block<cuda_block<wide_block>>);
-static_assert(protocol::block<cuda_block<medium_block>>);
 static_assert(protocol::block<cuda_block<narrow_block>>);
 
 }  // namespace switchyard::cuda

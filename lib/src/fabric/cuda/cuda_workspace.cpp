@@ -126,10 +126,10 @@ class cuda_workspace final : public fabric_workspace {
   }
 
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
-    enqueue(params, plan, stream, dispatch_scratch_bytes(params.tokens_per_rank, request_.layout.dims, params.routes_all));
+    enqueue(params, plan, stream);
   }
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
-    enqueue(params, plan, stream, combine_scratch_bytes(params.tokens_per_rank, request_.layout.dims));
+    enqueue(params, plan, stream);
   }
 
   [[nodiscard]] std::optional<fault_record> fault() const override {
@@ -188,14 +188,14 @@ class cuda_workspace final : public fabric_workspace {
   }
 
   template <class Params>
-  void enqueue(Params params, const phase_plan& plan, stream_ref stream, std::uint64_t scratch) {
+  void enqueue(Params params, const phase_plan& plan, stream_ref stream) {
     const device_guard guard(request_.device);
     params.ws = handle_;
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
     const bool overlaps = request_.enable_pdl != choice::off && may_overlap(plan, before_, share_);
     before_ = plan;
-    launch_kernel(params, {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch, stream.cuda(),
-                           overlaps});
+    launch_kernel(params, {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch_bytes(params),
+                           stream.cuda(), overlaps});
     auto capturing = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream.cuda(), &capturing), "whether the stream is being captured");
     // An event of a graph could not be waited for.

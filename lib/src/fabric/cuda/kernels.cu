@@ -120,7 +120,6 @@ kernel_room prepare_kernels(const scratch_need& scratch, cudaStream_t stream) {
   const auto most = static_cast<std::uint64_t>(allowed);
   kernel_room room;
   room.wide = prepare_width<wide_block>(scratch, most, stream);
-  room.medium = prepare_width<medium_block>(scratch, most, stream);
   room.narrow = prepare_width<narrow_block>(scratch, most, stream);
   launch_abort({}, stream);
   check(cudaStreamSynchronize(stream), "running the kernels on nothing");
@@ -128,16 +127,12 @@ kernel_room prepare_kernels(const scratch_need& scratch, cudaStream_t stream) {
 }
 
 void launch_kernel(const protocol::dispatch_params& params, const launch_options& options) {
-  const auto kernel = options.block_threads == wide_block     ? dispatch_kernel<wide_block>
-                      : options.block_threads == medium_block ? dispatch_kernel<medium_block>
-                                                              : dispatch_kernel<narrow_block>;
+  const auto kernel = options.block_threads == wide_block ? dispatch_kernel<wide_block> : dispatch_kernel<narrow_block>;
   launch(kernel, params, options, "launching dispatch");
 }
 
 void launch_kernel(const protocol::combine_params& params, const launch_options& options) {
-  const auto kernel = options.block_threads == wide_block     ? combine_kernel<wide_block>
-                      : options.block_threads == medium_block ? combine_kernel<medium_block>
-                                                              : combine_kernel<narrow_block>;
+  const auto kernel = options.block_threads == wide_block ? combine_kernel<wide_block> : combine_kernel<narrow_block>;
   launch(kernel, params, options, "launching combine");
 }
 
