@@ -43,7 +43,7 @@ TEST(cuda_launch_shape, a_launch_has_no_more_blocks_than_roles_places_or_the_cal
   EXPECT_EQ(large.combine.block_threads, static_cast<int>(wide_block));
   EXPECT_GE(large.senders, 1);
   EXPECT_LT(large.senders, large.combine.num_blocks) << "nobody would sum while rows are sent";
-  EXPECT_EQ(plan_launches(8192, pair, {.multiprocessors = 16, .room = {.wide = 2, .narrow = 1}}, 0).dispatch.num_blocks,
+  EXPECT_EQ(plan_launches(8192, pair, {.multiprocessors = 16, .room = {.wide = 1, .narrow = 1}}, 0).dispatch.num_blocks,
             16);
   const auto bounded = plan_launches(8192, pair, whole_device, 1);
   EXPECT_EQ(bounded.combine.num_blocks, 1);
