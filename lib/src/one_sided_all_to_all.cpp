@@ -126,7 +126,8 @@ class one_sided_all_to_all::impl {
     plan_ = workspace_->plan(tokens_per_rank_, config_.max_blocks, stream);
 
     protocol::dispatch_params launch;
-    launch.routing = {static_cast<const std::int32_t*>(inputs.topk_ids.data), static_cast<std::uint32_t>(num_tokens_),
+    launch.routing = {static_cast<const std::int32_t*>(inputs.topk_ids.data),
+                      static_cast<std::uint32_t>(num_tokens_),
                       static_cast<std::uint32_t>(params_.top_k),
                       {params_.num_experts, ep_size_}};
     launch.invalid_expert_id = params_.invalid_expert_id;

@@ -6,8 +6,8 @@
 
 namespace switchyard::cuda {
 
-/// Threads of a block. Wide, for a rank alone on its GPU: a row of 7168 bf16 is less than two 16-byte accesses a thread.
-/// Narrow, for ranks that share one: a warp a row, copied by the engine for bulk copies.
+/// Threads of a block. Wide, for a rank alone on its GPU: a row of 7168 bf16 is less than two 16-byte accesses a
+/// thread. Narrow, for ranks that share one: a warp a row, copied by the engine for bulk copies.
 inline constexpr std::uint32_t wide_block = 512;
 inline constexpr std::uint32_t narrow_block = 128;
 /// Registers of a thread are held to what lets these many blocks be on a multiprocessor.
