@@ -131,6 +131,7 @@ class one_sided_all_to_all::impl {
 
     protocol::dispatch_params launch;
     launch.routing = {static_cast<const std::int32_t*>(inputs.topk_ids.data),
+                      static_cast<std::uint32_t>(num_tokens_),
                       static_cast<std::uint32_t>(params_.top_k),
                       {params_.num_experts, ep_size_}};
     launch.invalid_expert_id = params_.invalid_expert_id;
@@ -139,6 +140,7 @@ class one_sided_all_to_all::impl {
     launch.chunk_shift = shift_of(plan_.dispatch.chunk_tokens);
     launch.receive_shift =
         lamport ? shift_of(plan_.receive_tokens) : protocol::receive_parts_shift(launch.tokens_per_rank);
+    launch.routes_all = plan_.routes_all;
 
     dispatch_result result;
     result.tokens_per_rank = tokens_per_rank;
@@ -168,7 +170,6 @@ class one_sided_all_to_all::impl {
     protocol::set(words_, header_word::payload_set, payload_set);
     protocol::set(words_, header_word::runtime_max_tokens_per_rank, static_cast<std::uint32_t>(tokens_per_rank));
     protocol::set(words_, header_word::transport, static_cast<std::uint32_t>(transport_));
-    protocol::set(words_, header_word::chunk_tokens, declared_chunk(plan_.dispatch));
     protocol::set(words_, header_word::num_tokens, static_cast<std::uint32_t>(inputs.num_tokens));
     launch.words = words_;
     launch.words_digest = protocol::digest_of(words_);

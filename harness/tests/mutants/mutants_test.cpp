@@ -143,7 +143,7 @@ std::vector<mutant> all_mutants() {
        {.op = operation::publish, .what = effect::drop, .region = region::combine_flags, .rank = 0, .at_most = 1},
        fault({fault_code::timeout})},
       {"flag_at_another_peer",
-       {.op = operation::publish, .what = effect::redirect, .amount = 1, .region = region::dispatch_flags, .rank = 1},
+       {.op = operation::publish, .what = effect::redirect, .amount = 1, .region = region::dispatch_flags, .peer = 2},
        fault({fault_code::timeout})},
       {"flag_of_the_previous_epoch",
        {.op = operation::publish, .what = effect::retag, .amount = previous_tag, .region = region::dispatch_flags},

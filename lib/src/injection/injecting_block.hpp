@@ -46,18 +46,15 @@ class injecting_block {
   std::uint32_t team_sum(std::uint32_t value) { return inner_.team_sum(value); }
   std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) { return inner_.arrive(word, amount); }
   void allow_next_launch() { inner_.allow_next_launch(); }
-  std::int32_t early_id(const protocol::token_ids& routing, std::uint32_t tokens) {
-    return inner_.early_id(routing, tokens);
-  }
   template <class Visit>
-  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
+  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t slots,
                     Visit visit) {
-    inner_.visit_owners(first, last, routing, early, visit);
+    inner_.visit_owners(first, last, routing, slots, visit);
   }
-  template <class Count>
-  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
-                    std::uint32_t ranks, Count count) {
-    inner_.count_owners(first, last, routing, early, ranks, count);
+  template <class Mark>
+  void mark_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t ranks,
+                   Mark mark) {
+    inner_.mark_owners(first, last, routing, ranks, mark);
   }
   template <class One, class Other>
   void side_by_side(One one, Other other) {
@@ -158,16 +155,13 @@ class injecting_block {
 
   template <class WordAt>
   void publish(std::uint64_t count, WordAt word_at, std::uint64_t value) {
-    const auto changed = [&](std::uint64_t i) -> std::uint64_t* {
-      auto* word = word_at(i);
-      if (word == nullptr || !hits(operation::publish, word)) return word;
-      if (dropped()) return nullptr;
-      if (is(effect::redirect)) return redirected(word);
-      if (!is(effect::retag)) return word;
-      inner_.post(word, retagged(value));
-      return nullptr;
-    };
-    inner_.publish(count, changed, value);
+    inner_.publish(count, changed(word_at, value), value);
+    flush_deferred();
+  }
+  template <class WordAt>
+  void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
+                         std::uint64_t value) {
+    inner_.publish_when_last(arrived, total, count, changed(word_at, value), value);
     flush_deferred();
   }
 
@@ -236,6 +230,20 @@ class injecting_block {
   }
 
  private:
+  /// What a publish is to store to instead of `word_at`.
+  template <class WordAt>
+  auto changed(const WordAt& word_at, std::uint64_t value) {
+    return [this, &word_at, value](std::uint64_t i) -> std::uint64_t* {
+      auto* word = word_at(i);
+      if (word == nullptr || !hits(operation::publish, word)) return word;
+      if (dropped()) return nullptr;
+      if (is(effect::redirect)) return redirected(word);
+      if (!is(effect::retag)) return word;
+      inner_.post(word, retagged(value));
+      return nullptr;
+    };
+  }
+
   struct held_ticket {
     std::uint32_t* word = nullptr;  ///< that it was drawn from; null: none is held
     std::uint32_t ticket = 0;

@@ -26,6 +26,7 @@ struct round_state {
   std::uint32_t fault_announced;                     ///< 1 once the record is filled and every rank has its notice
   alignas(line_bytes) std::uint32_t next_ticket;     ///< blocks that have come; in dispatch, roles that are taken
   alignas(line_bytes) std::uint32_t next_role;       ///< roles of the running combine that are taken
+  std::uint32_t chunks_sent;                         ///< chunks of the running dispatch whose rows are stored
   alignas(line_bytes) std::uint32_t next_wait;       ///< checks and sums of the running combine that are taken
   alignas(line_bytes) std::uint32_t blocks_done;     ///< blocks that have left the running phase; see protocol::leave
   alignas(line_bytes) std::uint64_t phase_start_ns;  ///< entry of the running phase's first block, 0 between phases

@@ -28,7 +28,7 @@ struct extents {
   [[nodiscard]] constexpr std::uint64_t slots() const { return top_k < ep_size ? top_k : ep_size; }
   /// 32-bit words of a bitmap over max_tokens.
   [[nodiscard]] constexpr std::uint64_t bitmap_words() const { return (max_tokens + 31) / 32; }
-  /// Chunks that one phase may be cut into.
+  /// Chunks that the rows of a combine may be cut into, each under a flag of its own.
   [[nodiscard]] constexpr std::uint64_t max_chunks() const { return max_tokens < 2048 ? max_tokens : 2048; }
   [[nodiscard]] constexpr std::uint64_t header_words() const { return fixed_header_words + bitmap_words(); }
   [[nodiscard]] constexpr std::uint64_t receive_rows() const { return ep_size * max_tokens; }
@@ -91,8 +91,8 @@ inline constexpr std::array<region_spec, num_regions> region_table{{
     {region::headers, "headers", "2 * 2 * ep_size * header_words * 8", writer::peers, true,
      "one header per phase, parity of the step, and source",
      [](const extents& e) { return 2 * 2 * e.ep_size * e.header_words() * 8; }},
-    {region::dispatch_flags, "dispatch_flags", "ep_size * max_chunks * 8", writer::peers, true,
-     "rows of (source, chunk) are here", [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
+    {region::dispatch_flags, "dispatch_flags", "ep_size * 8", writer::peers, true, "rows of the source are here",
+     [](const extents& e) { return e.ep_size * 8; }},
     {region::combine_flags, "combine_flags", "ep_size * max_chunks * 8", writer::peers, true,
      "rows of (owner, chunk) are in the combine inbox",
      [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
@@ -152,10 +152,13 @@ struct workspace_layout {
     const auto slot = (static_cast<std::uint64_t>(which) * 2 + parity) * dims.ep_size + source;
     return offset_of(region::headers) + slot * dims.header_words() * 8;
   }
-  /// The flag of chunk `chunk` of the rows that rank `owner` sends: its tokens (dispatch), its outputs (combine).
-  [[nodiscard]] constexpr std::uint64_t flag_offset(phase which, std::uint64_t owner, std::uint64_t chunk) const {
-    const auto base = offset_of(which == phase::dispatch ? region::dispatch_flags : region::combine_flags);
-    return base + (owner * dims.max_chunks() + chunk) * 8;
+  /// The flag of all rows that `source` sends in dispatch.
+  [[nodiscard]] constexpr std::uint64_t dispatch_flag_offset(std::uint64_t source) const {
+    return offset_of(region::dispatch_flags) + source * 8;
+  }
+  /// The flag of chunk `chunk` of the outputs that `owner` sends in combine.
+  [[nodiscard]] constexpr std::uint64_t combine_flag_offset(std::uint64_t owner, std::uint64_t chunk) const {
+    return offset_of(region::combine_flags) + (owner * dims.max_chunks() + chunk) * 8;
   }
   /// The inbox row of a token of `source`, strided by what may come, not by what a step has.
   [[nodiscard]] constexpr std::uint64_t lamport_row_offset(std::uint64_t source, std::uint64_t token) const {

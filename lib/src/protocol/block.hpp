@@ -38,13 +38,14 @@ namespace switchyard::protocol {
 /// | poll [thread]      | one 64-bit load that pairs with post; no order over rows                                   |
 /// | store, load        | relaxed, among the blocks of this rank: a stored word is valid by itself (its tag), or is  |
 /// |                    | read by later launches only, which the end of this one releases everything to              |
-/// | load_word [thread] | one 64-bit load of a Lamport word, relaxed: the word is its own flag, and nothing else | | |
-/// follows from it                                                                            | | store_word [thread]|
-/// one 64-bit store of a Lamport word, relaxed: to a peer the payload itself; to this rank     | |                    |
-/// re-arming, which a later publish of the stream hands over (docs/decisions/009)              | | announce [thread]  |
-/// releases everything this thread did before, at system scope                                | | draw_ticket        |
-/// relaxed                                                                                    | | arrive [thread]    |
-/// acquire and release among the blocks of this rank: the last to arrive sees what others did |
+/// | Lamport words      | load_word, store_word [thread]: one 64-bit access, relaxed. A store at a peer is payload   |
+/// |                    | that says itself that it has come; at this rank it re-arms, which a later launch's publish |
+/// |                    | hands over (docs/decisions/009)                                                            |
+/// | announce [thread]  | releases everything this thread did before, at system scope                                |
+/// | draw_ticket        | relaxed                                                                                    |
+/// | arrive [thread]    | acquire and release among the blocks of this rank: the last to arrive sees what others did |
+/// | publish_when_last  | each call acquires and releases as arrive does; the last one publishes, over everything    |
+/// |                    | that the teams of all calls did before                                                     |
 template <class B>
 concept block = requires(B b, std::byte* bytes, const std::byte* source, std::uint64_t* word, std::uint32_t* word32,
                          std::int32_t* ints, std::uint64_t u64, std::uint32_t u32,
@@ -53,9 +54,10 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
                          bool (*ready)(std::uint64_t), bool (*probe)(), const payload_list& payloads,
                          row_target (*target_at)(std::uint32_t), const token_ids& routing,
                          void (*visit)(std::uint32_t, std::uint32_t, std::int32_t),
-                         void (*count)(std::int32_t, std::uint32_t), void (*both)(), void (*body)(std::uint64_t),
-                         std::uint64_t* (*inbox_row)(std::uint32_t), void (*exception)(std::uint32_t, std::uint32_t),
-                         arriving_row (*arriving)(std::uint64_t), arriving_output (*output)(std::uint32_t)) {
+                         void (*mark)(std::uint32_t, std::uint32_t, std::uint32_t), void (*both)(),
+                         void (*body)(std::uint64_t), std::uint64_t* (*inbox_row)(std::uint32_t),
+                         void (*exception)(std::uint32_t, std::uint32_t), arriving_row (*arriving)(std::uint64_t),
+                         arriving_output (*output)(std::uint32_t)) {
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
   b.sync();
@@ -83,12 +85,13 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   b.allow_next_launch();  // what the stream runs next may be made ready; it touches nothing before this launch has
                           // ended
 
-  // Calls visit(token, slot, rank) once for each distinct owner of each token in [u32, u32), slots in the order of the
-  // ids; by whichever threads, and in any order of tokens. `early` is this thread's early_id.
-  b.visit_owners(u32, u32, routing, std::int32_t{}, visit);
-  // Calls count(rank, n) so that all n for a rank add up to the tokens of [u32, u32) that it owns an expert of.
-  b.count_owners(u32, u32, routing, std::int32_t{}, u32, count);
-  { b.early_id(routing, u32) } -> std::same_as<std::int32_t>;  // [thread] what it will look at first, from token 0 on
+  // Calls visit(token, slot, rank) for each of u32 slots of each token in [u32, u32), slots in the order of the ids,
+  // with rank -1 where there is no further distinct owner; by whichever threads of the part, and in any order of
+  // tokens.
+  b.visit_owners(u32, u32, routing, u32, visit);
+  // Calls mark(rank, w, bits) for each of u32 ranks and each word w of 32 tokens in [u32, u32), the first of them a
+  // multiple of 32, with a bit for each token that there is and that it owns an expert of; by whichever threads.
+  b.mark_owners(u32, u32, routing, u32, mark);
   // Runs both, each by a part of the team or one after the other; inside, thread_index() and num_threads() are those of
   // the part, and nothing synchronises.
   b.side_by_side(both, both);
@@ -101,6 +104,7 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.poll(word) } -> std::same_as<std::uint64_t>;  // [thread]
   { b.poll_flag(word) } -> std::same_as<std::uint64_t>;
   b.publish(u64, word_at, u64);
+  b.publish_when_last(word32, u32, u64, word_at, u64);  // of u32 calls that count themselves in the word
   { b.wait_all(u64, ready, bounds, probe) } -> std::same_as<wait_status>;
   // Calls body(i) for i in [0, u64), each index by one team or part of it; put inside belongs to that part.
   b.for_each_row(u64, body);

@@ -54,7 +54,6 @@ template <block Block>
 SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                          std::int32_t source) {
   const std::uint64_t tokens = declared(frame, header_word::runtime_max_tokens_per_rank);
-  const std::uint64_t chunk_tokens = declared(frame, header_word::chunk_tokens);
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
   SWITCHYARD_ROLLED
@@ -66,14 +65,12 @@ SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& w
   if (is_lamport(frame)) return true;
   const auto bits_at = [&](std::uint64_t w) { return layout::data_of(block.poll(words + bitmap_word + w)); };
   const std::uint64_t rows = count_bits(bits_at, 0, tokens);
-  // A rank sums the outputs of its own experts where they are.
-  if (frame.which == phase::combine && source == ws.rank) return true;
+  if (frame.which == phase::dispatch) return rows == 0 || is_fresh(ws.dispatch_flag(ws.rank, source));
+  if (source == ws.rank) return true;  // a rank sums the outputs of its own experts where they are
+  const std::uint64_t chunk_tokens = declared(frame, header_word::chunk_tokens);
   SWITCHYARD_ROLLED
-  for (std::uint64_t first = 0, chunk = 0; first < tokens; first += chunk_tokens, ++chunk) {
-    const auto last = first + chunk_tokens < tokens ? first + chunk_tokens : tokens;
-    // In dispatch a chunk is of the source's tokens, in combine of the rows that it holds for us.
-    const bool due = frame.which == phase::dispatch ? count_bits(bits_at, first, last) != 0 : first < rows;
-    if (due && !is_fresh(ws.flag(ws.rank, frame.which, source, chunk))) return false;
+  for (std::uint64_t first = 0, chunk = 0; first < rows; first += chunk_tokens, ++chunk) {
+    if (!is_fresh(ws.combine_flag(ws.rank, source, chunk))) return false;
   }
   return true;
 }

@@ -35,16 +35,13 @@ SWITCHYARD_DEVICE void tell_origin(Block& block, const combine_params& p, const 
   }
 }
 
-/// Pushes one chunk of the rows that came from `origin`, each to the place in its inbox that it asked for.
+/// Pushes one chunk of the `rows` rows that came from `origin`, each to the place in its inbox that it asked for.
 template <block Block>
 SWITCHYARD_DEVICE void send_outputs(Block& block, const combine_params& p, const phase_frame& frame,
-                                    std::int32_t origin, std::uint32_t chunk) {
+                                    std::int32_t origin, std::uint64_t rows, std::uint32_t chunk) {
   const auto& ws = p.ws;
-  const auto* sent = ws.header(ws.rank, phase::dispatch, frame.parity, origin);
   const auto first = std::uint64_t{chunk} << p.chunk_shift;
   auto* return_rows = ws.return_rows(ws.rank, origin) + first;
-  const auto first_place = block.load_u32(return_rows);  // under way together with how many there are
-  const std::uint64_t rows = layout::data_of(block.poll(sent + static_cast<std::uint64_t>(header_word::row_count)));
   const auto last = first + p.chunk_tokens() < rows ? first + p.chunk_tokens() : rows;
   if (first >= last) return;
   const auto row_bytes = p.elements * itemsize(p.type);
@@ -53,13 +50,12 @@ SWITCHYARD_DEVICE void send_outputs(Block& block, const combine_params& p, const
   auto* inbox = ws.at<std::byte>(origin, ws.layout.offset_of(layout::region::combine_inbox));
   block.for_each_row(last - first, [&](std::uint64_t i) {
     // Peers store these: read as such, past caches that they do not reach.
-    const auto place = i == 0 ? first_place : block.load_u32(return_rows + i);
+    const auto place = block.load_u32(return_rows + i);
     block.put(inbox + wide_product(place, row_bytes), outputs + i * row_bytes, row_bytes);
   });
   // Releases the rows to sum_tokens at the origin.
   block.publish(
-      1, [&](std::uint64_t) { return ws.flag(origin, phase::combine, ws.rank, chunk); },
-      layout::tagged(1, frame.epoch));
+      1, [&](std::uint64_t) { return ws.combine_flag(origin, ws.rank, chunk); }, layout::tagged(1, frame.epoch));
 }
 
 /// The fault of an owner that speaks of another routing: the first bitmap word that differs, or else the counts.
@@ -120,7 +116,7 @@ SWITCHYARD_DEVICE bool sum_tokens(Block& block, const combine_params& p, const p
   const auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + wide_product(first, slots);
   const auto has_come = [&](layout::route route) {
     if (route.rank < 0 || route.rank == ws.rank) return true;
-    const auto* flag = ws.flag(ws.rank, phase::combine, route.rank, route.row >> p.chunk_shift);
+    const auto* flag = ws.combine_flag(ws.rank, route.rank, route.row >> p.chunk_shift);
     return layout::tag_of(block.poll_flag(flag)) == frame.epoch;
   };
   // Acquires the rows: pairs with publish in send_outputs at each owner.
@@ -163,7 +159,8 @@ SWITCHYARD_DEVICE bool sum_tokens(Block& block, const combine_params& p, const p
 /// role is drawn by who runs it next, so that no block need come for it. Returns whether all went well.
 template <block Block, class Prepare>
 SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const phase_frame& frame,
-                                    header_tally& tally, layout::route* routes, Prepare prepare) {
+                                    header_tally& tally, const std::uint32_t* rows_from, layout::route* routes,
+                                    Prepare prepare) {
   const auto& ws = p.ws;
   const combine_order order(p.chunks(), ws.ep_size, ws.rank);
   const auto checks = static_cast<std::uint32_t>(ws.ep_size);
@@ -182,7 +179,7 @@ SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const
       if (role.work == combine_work::tell) {
         tell_origin(block, p, frame, role.rank);
       } else {
-        send_outputs(block, p, frame, role.rank, role.chunk);
+        send_outputs(block, p, frame, role.rank, rows_from[role.rank], role.chunk);
       }
       if (one_each) return true;
     }
@@ -213,13 +210,24 @@ template <block Block>
 SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
   auto* words = block.scratch(scratch_words(p));
   auto& tally = *reinterpret_cast<header_tally*>(words);
-  auto* routes = reinterpret_cast<layout::route*>(words + combine_routes_word);
+  auto* rows_from = words + header_tally_words;
+  const auto ranks = static_cast<std::uint32_t>(p.ws.ep_size);
+  auto* routes = reinterpret_cast<layout::route*>(words + combine_routes_word(ranks));
   const auto prepare = [&] {
     SWITCHYARD_ROLLED
     for (std::uint64_t i = block.thread_index(); i < header_tally_words; i += block.num_threads()) words[i] = 0;
   };
-  const auto frame = enter(block, p.ws, phase::combine, p.words, p.words_digest, prepare);
-  const bool succeeded = frame.open && send_and_sum(block, p, frame, tally, routes, prepare);
+  const auto frame = enter(block, p.ws, phase::combine, p.words, p.words_digest, [&] {
+    prepare();
+    // How many rows came from each rank, of the headers of this step's dispatch, which were checked there.
+    const auto parity = p.ws.round().step_index & 1U;
+    SWITCHYARD_ROLLED
+    for (std::uint32_t rank = block.thread_index(); rank < ranks; rank += block.num_threads()) {
+      const auto* sent = p.ws.header(p.ws.rank, phase::dispatch, parity, static_cast<std::int32_t>(rank));
+      rows_from[rank] = layout::data_of(block.poll(sent + static_cast<std::uint64_t>(header_word::row_count)));
+    }
+  });
+  const bool succeeded = frame.open && send_and_sum(block, p, frame, tally, rows_from, routes, prepare);
   // A failed combine must not be mistaken for a result.
   leave(block, p.ws, frame, succeeded, [&] { block.fill_nan(p.output, p.num_tokens * p.elements, p.type); });
 }

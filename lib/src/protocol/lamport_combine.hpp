@@ -26,10 +26,10 @@ struct lamport_combine_scratch {
   [[nodiscard]] SWITCHYARD_DEVICE header_tally& tally() const { return *reinterpret_cast<header_tally*>(words); }
   /// sum: [slots] of a token.
   [[nodiscard]] SWITCHYARD_DEVICE layout::route* routes() const {
-    return reinterpret_cast<layout::route*>(words + combine_routes_word);
+    return reinterpret_cast<layout::route*>(words + combine_routes_word(0));
   }
   /// send: [tokens of the chunk] in the origin's inbox, or no_place.
-  [[nodiscard]] SWITCHYARD_DEVICE std::uint32_t* places() const { return words + combine_routes_word; }
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint32_t* places() const { return words + combine_routes_word(0); }
   /// send: of the chunk's token `index`; the lists lie behind the places.
   [[nodiscard]] SWITCHYARD_DEVICE exception_list exceptions_of(const combine_params& p, std::uint32_t index) const {
     const auto units = p.outputs.units_of_row();

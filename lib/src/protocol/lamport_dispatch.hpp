@@ -25,6 +25,11 @@ SWITCHYARD_DEVICE inline exception_list exceptions_of(const dispatch_params& p, 
   return {s.owners + s.places + index * stride, units};
 }
 
+/// To receive: the bitmap of a source, behind the lists.
+SWITCHYARD_DEVICE inline std::uint32_t* bitmap_of(const dispatch_params& p, const dispatch_scratch& s) {
+  return exceptions_of(p, s, static_cast<std::uint32_t>(p.chunk_tokens())).words;
+}
+
 /// The inbox row of a token of this rank at another.
 SWITCHYARD_DEVICE inline std::uint64_t* inbox_row(const workspace_handle& ws, std::int32_t receiver,
                                                   std::int32_t source, std::uint32_t token) {
@@ -93,10 +98,9 @@ SWITCHYARD_DEVICE void complete_token_rows(Block& block, const dispatch_params& 
 
 template <block Block>
 SWITCHYARD_DEVICE bool send_tokens(Block& block, const dispatch_params& p, const phase_frame& frame,
-                                   const dispatch_scratch& s, std::uint32_t chunk, std::uint32_t& tallied,
-                                   std::int32_t early) {
+                                   const dispatch_scratch& s, std::uint32_t chunk, std::uint32_t& tallied) {
   const auto c = chunk_of(p, chunk);
-  route_tokens(block, p, s, c, tallied, early);
+  route_tokens(block, p, s, c, tallied);
   block.sync();
   tallied = c.span_first;
   block.side_by_side([&] { send_token_words(block, p, s, c); },
@@ -127,7 +131,7 @@ template <block Block>
 SWITCHYARD_DEVICE bool receive_tokens(Block& block, const dispatch_params& p, const phase_frame& frame,
                                       const dispatch_scratch& s, std::int32_t source, std::uint32_t first) {
   const auto& ws = p.ws;
-  auto* bitmap = s.bits;
+  auto* bitmap = bitmap_of(p, s);
   const auto take_word = [&](std::uint64_t word, std::uint32_t bits) {
     bitmap[word] = bits;
     block.scratch_add(&s.tally->found,
@@ -182,17 +186,13 @@ template <block Block>
 SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) {
   const auto s = dispatch_scratch::of(block, p);
   const auto prepare = [&](bool first) {
-    s.prepare(block, first);
+    s.prepare(block, first, false);
     const auto words = p.chunk_tokens() * exception_list::scratch_words(p.payloads.units_of_row());
     auto* lists = s.owners + s.places;
     SWITCHYARD_ROLLED
     for (std::uint64_t i = block.thread_index(); i < words; i += block.num_threads()) lists[i] = 0;
   };
-  std::int32_t early = 0;
-  const auto frame = enter(block, p.ws, phase::dispatch, p.words, p.words_digest, [&] {
-    early = block.early_id(p.routing, static_cast<std::uint32_t>(p.num_tokens));
-    prepare(true);
-  });
+  const auto frame = enter(block, p.ws, phase::dispatch, p.words, p.words_digest, [&] { prepare(true); });
   bool succeeded = frame.open;
   if (frame.open) {
     const std::uint64_t first_receive = 1 + p.chunks();
@@ -207,7 +207,7 @@ SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) 
             return true;
           }
           if (role < first_receive) {
-            return send_tokens(block, p, frame, s, static_cast<std::uint32_t>(role) - 1, tallied, early);
+            return send_tokens(block, p, frame, s, static_cast<std::uint32_t>(role) - 1, tallied);
           }
           if (role == collect) return collect_credits(block, p.ws, frame);
           // The first tokens of every source before the second ones of any: it is in this order that they are sent.

@@ -56,10 +56,14 @@ struct workspace_handle {
                                                         std::int32_t source) const {
     return at<std::uint64_t>(receiver, layout.header_offset(which, parity, static_cast<std::uint64_t>(source)));
   }
-  /// Flag of `owner`'s chunk in the workspace of `receiver`.
-  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* flag(std::int32_t receiver, phase which, std::int32_t owner,
-                                                      std::uint64_t chunk) const {
-    return at<std::uint64_t>(receiver, layout.flag_offset(which, static_cast<std::uint64_t>(owner), chunk));
+  /// In the workspace of `receiver`: the flag of what `source` sends in dispatch.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* dispatch_flag(std::int32_t receiver, std::int32_t source) const {
+    return at<std::uint64_t>(receiver, layout.dispatch_flag_offset(static_cast<std::uint64_t>(source)));
+  }
+  /// In the workspace of `receiver`: the flag of a chunk of what `owner` sends in combine.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* combine_flag(std::int32_t receiver, std::int32_t owner,
+                                                              std::uint64_t chunk) const {
+    return at<std::uint64_t>(receiver, layout.combine_flag_offset(static_cast<std::uint64_t>(owner), chunk));
   }
 };
 
@@ -76,18 +80,23 @@ struct dispatch_params {
   /// fence: receive_parts_shift(T), from the host, where std::bit_width can be relied on; lamport: of the tokens that a
   /// role receives.
   std::uint32_t receive_shift = 0;
+  bool routes_all = false;  ///< every block routes all tokens at once, not those of its roles one by one
 
+  /// Tokens that one role sends.
   [[nodiscard]] constexpr std::uint64_t chunk_tokens() const { return std::uint64_t{1} << chunk_shift; }
   [[nodiscard]] constexpr std::uint32_t chunks() const {
     return static_cast<std::uint32_t>((tokens_per_rank - 1) >> chunk_shift) + 1;
   }
+  /// Tokens whose routes a block has in its scratch.
+  [[nodiscard]] constexpr std::uint64_t routed_tokens() const { return routes_all ? tokens_per_rank : chunk_tokens(); }
 };
 
 /// Roles that one source's rows are received by, as a power of two: one alone would copy the ids of a large step when
 /// all else is done.
 constexpr std::uint32_t receive_parts_shift(std::uint64_t tokens_per_rank) {
   constexpr std::uint32_t most = 4;
-  const auto shift = static_cast<std::uint32_t>(std::bit_width(tokens_per_rank / 1024));
+  if (tokens_per_rank < 1024) return 0;
+  const auto shift = static_cast<std::uint32_t>(std::bit_width(tokens_per_rank / 512));
   return shift < most ? shift : most;
 }
 constexpr std::uint64_t receive_parts(std::uint64_t tokens_per_rank) {
@@ -103,25 +112,22 @@ struct header_tally {
   std::uint32_t to_part_end;  ///< and before its end
 };
 inline constexpr std::uint64_t header_tally_words = sizeof(header_tally) / sizeof(std::uint32_t);
-inline constexpr std::uint64_t combine_routes_word = 6;  ///< behind the tally, where 8 bytes are aligned
-static_assert(combine_routes_word >= header_tally_words);
 
 /// What a role that sends so many Lamport rows of so many units lists their exceptions in.
 constexpr std::uint64_t exception_scratch_words(std::uint64_t rows, std::uint64_t units) {
   return rows * (1 + layout::exception_words(units));
 }
 
-/// 32-bit words of scratch that a block needs: rows of earlier tokens for every rank; bits of the chunk for every rank;
-/// ranks of each of the chunk's tokens. Or, to receive: the bitmap of a source.
+/// 32-bit words of scratch that a block needs: rows of earlier tokens for every rank; bits of tokens for every
+/// rank; ranks of each of the chunk's tokens; Lamport: lists of exceptions of these, and the bitmap of a source.
 constexpr std::uint64_t scratch_words(const dispatch_params& p) {
-  const auto span_words = (p.chunk_tokens() + 31) / 32;  // a chunk never straddles a word that it does not fill
+  const auto words = (p.routed_tokens() + 31) / 32;  // a chunk never straddles a word that it does not fill
   const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
-  auto to_send = ranks * span_words + p.chunk_tokens() * p.ws.layout.dims.slots();
+  auto needed = header_tally_words + ranks * (1 + words) + p.chunk_tokens() * p.ws.layout.dims.slots();
   if (transport_of(p.words) == transport::lamport) {
-    to_send += exception_scratch_words(p.chunk_tokens(), p.payloads.units_of_row());
+    needed += exception_scratch_words(p.chunk_tokens(), p.payloads.units_of_row()) + (p.tokens_per_rank + 31) / 32;
   }
-  const auto to_receive = (p.tokens_per_rank + 31) / 32;
-  return header_tally_words + ranks + (to_send > to_receive ? to_send : to_receive);
+  return needed;
 }
 
 struct combine_params {
@@ -148,15 +154,19 @@ struct combine_params {
   [[nodiscard]] constexpr std::uint64_t reduce_tokens() const { return std::uint64_t{1} << reduce_shift; }
 };
 
-/// Or, to sum: the routes of the tokens; Lamport: of one token, or where rows go and what their exceptions are.
+/// Where a combine has the routes of the tokens that it sums in its scratch: behind the tally and the count of rows for
+/// each rank, where 8 bytes are aligned.
+constexpr std::uint64_t combine_routes_word(std::uint64_t ranks) { return (header_tally_words + ranks + 1) / 2 * 2; }
+/// Lamport: routes of one token, or where rows go and what their exceptions are, right behind the tally.
 constexpr std::uint64_t scratch_words(const combine_params& p) {
+  const auto& dims = p.ws.layout.dims;
   if (transport_of(p.words) == transport::lamport) {
-    const auto of_token = p.ws.layout.dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
+    const auto of_token = dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
     const auto to_send = p.chunk_tokens() + exception_scratch_words(p.chunk_tokens(), p.outputs.units_of_row());
-    return combine_routes_word + (of_token > to_send ? of_token : to_send);
+    return combine_routes_word(0) + (of_token > to_send ? of_token : to_send);
   }
-  const auto routes = p.reduce_tokens() * p.ws.layout.dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
-  return combine_routes_word + routes;
+  const auto routes = p.reduce_tokens() * dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
+  return combine_routes_word(dims.ep_size) + routes;
 }
 
 }  // namespace switchyard::protocol

@@ -120,6 +120,7 @@ SWITCHYARD_DEVICE void leave(Block& block, const workspace_handle& ws, const pha
   const auto reset = [&] {
     block.store_u32(&round.next_ticket, 0);
     block.store_u32(&round.next_role, 0);
+    block.store_u32(&round.chunks_sent, 0);
     block.store_u32(&round.next_wait, 0);
     block.store_u32(&round.blocks_done, 0);
     block.store_u64(&round.phase_start_ns, 0);

@@ -51,9 +51,17 @@ class expert_map {
 
   /// The owner of a global expert id, or -1 for an id outside [0, num_experts).
   [[nodiscard]] constexpr std::int32_t owner_of(std::int32_t expert) const {
+    return shifts() ? owner_by_shift(expert) : owner_by_division(expert);
+  }
+  /// Which of the two below says the owner. Who asks for many owners asks this once.
+  [[nodiscard]] constexpr bool shifts() const { return shift_ != no_shift; }
+  [[nodiscard]] constexpr std::int32_t owner_by_shift(std::int32_t expert) const {
     const auto id = static_cast<std::uint32_t>(expert);
-    if (id >= num_experts_) return -1;  // a negative id is a large one
-    if (shift_ != no_shift) return static_cast<std::int32_t>(id >> shift_);
+    return id < num_experts_ ? static_cast<std::int32_t>(id >> shift_) : -1;  // a negative id is a large one
+  }
+  [[nodiscard]] constexpr std::int32_t owner_by_division(std::int32_t expert) const {
+    const auto id = static_cast<std::uint32_t>(expert);
+    if (id >= num_experts_) return -1;
     const auto in_larger = num_larger_ * (per_rank_ + 1);
     const bool larger = id < in_larger;
     const auto owner = divided(larger ? id : id - in_larger, larger ? over_larger_ : over_smaller_);
@@ -96,9 +104,10 @@ class expert_map {
   std::uint64_t over_smaller_;
 };
 
-/// The routing of a step: what visit_owners of a block walks over.
+/// The routing of a step: what a block walks over.
 struct token_ids {
   const std::int32_t* ids = nullptr;  ///< [tokens, top_k]
+  std::uint32_t tokens = 0;
   std::uint32_t top_k = 1;
   expert_map experts;
 };

@@ -31,7 +31,8 @@ TEST(workspace_layout, sizes_pass_32_bits) {
   EXPECT_EQ(plan.size_of(region::hidden_states), 8'455'716'864ULL);
   EXPECT_EQ(plan.size_of(region::topk_ids), 72ULL * 8192 * 8 * 4);
   EXPECT_EQ(plan.size_of(region::headers), 4ULL * 72 * (16 + 256) * 8);
-  EXPECT_EQ(plan.size_of(region::dispatch_flags), 72ULL * 2048 * 8);
+  EXPECT_EQ(plan.size_of(region::dispatch_flags), 72ULL * 8);
+  EXPECT_EQ(plan.size_of(region::combine_flags), 72ULL * 2048 * 8);
   EXPECT_EQ(plan.size_of(region::routes), 8192ULL * 8 * 8);
 }
 
@@ -55,7 +56,9 @@ TEST(workspace_layout, header_and_flag_slots_do_not_overlap) {
     }
   }
   EXPECT_EQ(expected, plan.offset_of(region::headers) + plan.size_of(region::headers));
-  EXPECT_EQ(plan.flag_offset(phase::combine, 2, 32) + 8,
+  EXPECT_EQ(plan.dispatch_flag_offset(2) + 8,
+            plan.offset_of(region::dispatch_flags) + plan.size_of(region::dispatch_flags));
+  EXPECT_EQ(plan.combine_flag_offset(2, 32) + 8,
             plan.offset_of(region::combine_flags) + plan.size_of(region::combine_flags));
 }
 

@@ -67,19 +67,19 @@ class team_block {
   }
   static void allow_next_launch() {}
 
-  static std::int32_t early_id(const protocol::token_ids&, std::uint32_t) { return 0; }
   template <class Visit>
-  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
+  void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t slots,
                     Visit visit) const {
-    for (auto token = first + thread_; token < last; token += team_threads) {
-      host::host_block::visit_owners(token, token + 1, routing, early, visit);
+    for (auto token = first + thread_; token < last; token += threads_) {
+      host::host_block::visit_owners(token, token + 1, routing, slots, visit);
     }
   }
-  template <class Count>
-  void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t early,
-                    std::uint32_t, Count count) const {
-    visit_owners(first, last, routing, early,
-                 [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+  template <class Mark>
+  void mark_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::uint32_t ranks,
+                   Mark mark) const {
+    for (auto begin = first + 32 * thread_; begin < last; begin += 32 * team_threads) {
+      host::host_block::mark_owners(begin, std::min(begin + 32, last), routing, ranks, mark);
+    }
   }
   /// The last thread does the other.
   template <class One, class Other>
@@ -136,6 +136,13 @@ class team_block {
     for (std::uint64_t i = thread_; i < count; i += team_threads) {
       if (std::uint64_t* word = word_at(i)) post(word, value);
     }
+  }
+
+  template <class WordAt>
+  void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
+                         std::uint64_t value) {
+    sync();
+    if (broadcast(thread_ == 0 ? arrive(arrived, 1) : 0U) + 1 == total) publish(count, word_at, value);
   }
 
   template <class Ready, class Probe>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,11 @@ gpu_lane::gpu_lane(int device) : device_(device) {
     void* pinned = nullptr;
     check_cuda(cudaMallocHost(&pinned, pinned_bytes), "a rank's pinned memory");
     pinned_ = static_cast<std::byte*>(pinned);
-    // A kernel's first launch may wait for the whole device.
+    // A kernel's first launch may wait for the whole device. And streams whose first launches come from several threads
+    // at the same time may get one hardware queue between them: a launch that waits in it then keeps back another
+    // rank's that it waits for.
+    static std::mutex one_at_a_time;
+    const std::scoped_lock lock(one_at_a_time);
     launch_fill(nullptr, 0, 0, stream_);
     synchronize();
   } catch (...) {

@@ -6,8 +6,8 @@
 
 namespace switchyard::cuda {
 
-/// Threads of a block. Wide, for few tokens: a row of 7168 bf16 is less than two 16-byte accesses a thread. Narrow, for
-/// many: a warp a row, copied by the engine for bulk copies.
+/// Threads of a block. Wide, for a rank alone on its GPU: a row of 7168 bf16 is less than two 16-byte accesses a
+/// thread. Narrow, for ranks that share one: a warp a row, copied by the engine for bulk copies.
 inline constexpr std::uint32_t wide_block = 512;
 inline constexpr std::uint32_t narrow_block = 128;
 /// Registers of a thread are held to what lets these many blocks be on a multiprocessor.
@@ -24,13 +24,18 @@ constexpr std::uint32_t stage_bytes_of_block(std::uint32_t block_threads) {
   return block_threads == narrow_block ? block_threads / 32 * bulk_bytes_of_warp : 0;
 }
 
+/// Scratch that a block may have to route all tokens at once. The stages of a narrow one leave none.
+constexpr std::uint64_t most_bytes_to_route_all(std::uint32_t block_threads) {
+  return block_threads == narrow_block ? 0 : 32 << 10;
+}
+
 /// Blocks that a multiprocessor has room for.
 struct kernel_room {
   int wide = 0;
   int narrow = 0;
 };
 
-/// Bytes of shared memory for the scratch of a block, by phase.
+/// Bytes of shared memory for the scratch of a block that does not route all tokens at once, by phase.
 struct scratch_need {
   std::uint64_t dispatch = 0;
   std::uint64_t combine = 0;

@@ -120,23 +120,15 @@ class cuda_block {
   __device__ static void allow_next_launch() { allow_dependent_launch(); }
 
   using owners = owner_walk<block_threads>;
-  __device__ static std::int32_t early_id(const protocol::token_ids& routing, std::uint32_t tokens) {
-    return owners::early_id(routing, tokens);
-  }
   template <class Visit>
-  __device__ static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                                      std::int32_t early, Visit visit) {
-    owners::visit(first, last, routing, early, visit);
+  __device__ void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
+                               std::uint32_t slots, Visit visit) {
+    owners::visit(first, last, routing, slots, team_part_, visit);
   }
-  template <class Count>
-  __device__ static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                                      std::int32_t early, std::uint32_t ranks, Count count) {
-    // A wide block has few tokens, and code that it hardly uses would have to be fetched all the same.
-    if constexpr (copies_in_bulk) {
-      if (ranks <= owners::most_ranks_of_count) return owners::count(first, last, routing, ranks, count);
-    }
-    owners::visit(first, last, routing, early,
-                  [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+  template <class Mark>
+  __device__ static void mark_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
+                                     std::uint32_t ranks, Mark mark) {
+    owners::mark(first, last, routing, ranks, mark);
   }
   /// The last warp does the other; where copies go on by themselves, the team does it before them: peers wait for
   /// headers before they look for rows.
@@ -191,10 +183,7 @@ class cuda_block {
   __device__ void publish(std::uint64_t count, WordAt word_at, std::uint64_t value) {
     // Where the first word lies is found out while others still store.
     std::uint64_t* word = threadIdx.x < count ? word_at(threadIdx.x) : nullptr;
-    if constexpr (copies_in_bulk) {
-      if (threadIdx.x % 32 == 0) copier_.complete_all();
-    }
-    __syncthreads();
+    complete_puts();
     if (threadIdx.x >= count) return;
     fence_acq_rel_sys();
     if (word != nullptr) store_relaxed_sys_u64(word, value);
@@ -203,6 +192,22 @@ class cuda_block {
       word = word_at(i);
       if (word != nullptr) store_relaxed_sys_u64(word, value);
     }
+  }
+
+  /// The first warp speaks for the team. Its first thread acquires what the teams of earlier calls released; the fence
+  /// of each thread that stores a word is cumulative over that.
+  template <class WordAt>
+  __device__ void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
+                                    std::uint64_t value) {
+    constexpr std::uint32_t warp = 32;
+    complete_puts();
+    if (threadIdx.x >= warp) return;
+    std::uint32_t before = 0;
+    if (total > 1) before = __shfl_sync(~0U, threadIdx.x == 0 ? arrive(arrived, 1) : 0U, 0);
+    if (before + 1 != total || threadIdx.x >= count) return;
+    fence_acq_rel_sys();
+    SWITCHYARD_ROLLED
+    for (std::uint64_t i = threadIdx.x; i < count; i += warp) store_relaxed_sys_u64(word_at(i), value);
   }
 
   /// Each thread polls its own conditions; now and then the team meets, and what its last thread has seen of the
@@ -322,6 +327,14 @@ class cuda_block {
   __device__ static team_part whole_team() { return {threadIdx.x, block_threads}; }
 
  private:
+  /// All rows of the team are stored, and a thread that fences from here on speaks for them.
+  __device__ void complete_puts() {
+    if constexpr (copies_in_bulk) {
+      if (threadIdx.x % 32 == 0) copier_.complete_all();
+    }
+    __syncthreads();
+  }
+
   static constexpr std::uint32_t words_at_once = copies_in_bulk ? 4 : 2;  ///< of a row, by a thread that sums
 
   template <class TargetAt>

@@ -195,11 +195,10 @@ class cuda_workspace final : public fabric_workspace {
     const device_guard guard(request_.device);
     params.ws = handle_;
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
-    const auto scratch = protocol::scratch_words(params) * sizeof(std::uint32_t);
     const bool overlaps = request_.enable_pdl != choice::off && may_overlap(plan, before_, share_);
     before_ = plan;
-    launch_kernel(params, {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch, stream.cuda(),
-                           overlaps});
+    launch_kernel(params, {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch_bytes(params),
+                           stream.cuda(), overlaps});
     auto capturing = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream.cuda(), &capturing), "whether the stream is being captured");
     // An event of a graph could not be waited for.

@@ -134,10 +134,12 @@ int prepare_width(const scratch_need& scratch, std::uint64_t allowed, cudaStream
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, block_threads, asked), "occupancy of a kernel");
     return fit;
   };
-  const auto fit = std::min({prepare(dispatch_kernel<block_threads>, scratch.dispatch),
-                             prepare(combine_kernel<block_threads>, scratch.combine),
-                             prepare(lamport_dispatch_kernel<block_threads>, scratch.dispatch),
-                             prepare(lamport_combine_kernel<block_threads>, scratch.combine)});
+  // Lamport dispatches never route all tokens at once.
+  const auto fit = std::min(
+      {prepare(dispatch_kernel<block_threads>, std::max(scratch.dispatch, most_bytes_to_route_all(block_threads))),
+       prepare(combine_kernel<block_threads>, scratch.combine),
+       prepare(lamport_dispatch_kernel<block_threads>, scratch.dispatch),
+       prepare(lamport_combine_kernel<block_threads>, scratch.combine)});
   if (fit == 0) return 0;
   // A first launch may make room for the kernel's stack, and wait for the whole device to do so.
   for (const auto by : {transport::fence, transport::lamport}) {

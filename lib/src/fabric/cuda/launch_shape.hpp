@@ -38,20 +38,18 @@ constexpr bool may_overlap(const phase_plan& plan, const phase_plan& previous, c
          2 * plan.num_blocks <= share.places_for(plan) && 2 * previous.num_blocks <= share.places_for(previous);
 }
 
-// The numbers below come from results/h200x2-nv18/LOG.md, 5.
+// The numbers below come from results/h200x2-nv18/LOG.md, 5 and 6.
 
-/// Up to so many tokens a rank, the blocks of a phase are wide.
-inline constexpr std::uint64_t most_tokens_for_wide_dispatch = 1024;
-inline constexpr std::uint64_t most_tokens_for_wide_combine = 512;
+/// Up to so many tokens a rank, every token has a block of its own.
+inline constexpr std::uint64_t most_tokens_one_a_block = 128;
+/// Up to so many, a combine has a block a multiprocessor, each of which has room for the next launch beside it.
+inline constexpr std::uint64_t most_tokens_for_half_combine = 512;
 
-/// Tokens of a dispatch under one flag. Wide blocks: a chunk for each multiprocessor. Narrow ones: a row or two for
-/// each warp; few, because blocks get unequal shares of a link, and one that is ahead takes the next chunk.
-constexpr std::uint64_t dispatch_chunk_tokens(std::uint64_t tokens_per_rank, const layout::extents& dims) {
-  const auto least = std::bit_ceil((tokens_per_rank + dims.max_chunks() - 1) / dims.max_chunks());
-  const std::uint64_t wanted = tokens_per_rank <= most_tokens_for_wide_dispatch
-                                   ? std::bit_ceil((tokens_per_rank + 127) / 128)
-                                   : (tokens_per_rank <= 2048 ? 8 : 4);
-  return std::max(least, wanted);
+/// Tokens that a block of a dispatch sends at a time. Few, because blocks get unequal shares of a link, and one that is
+/// ahead takes the next chunk; for narrow blocks, a row for each warp.
+constexpr std::uint64_t dispatch_chunk_tokens(std::uint64_t tokens_per_rank, std::uint32_t block_threads) {
+  if (tokens_per_rank <= most_tokens_one_a_block) return 1;
+  return block_threads == wide_block ? 2 : 4;
 }
 
 /// Rows of a combine under one flag: few, so that sums follow closely, but not more roles than some thousands over all
@@ -61,47 +59,75 @@ constexpr std::uint64_t combine_chunk_tokens(std::uint64_t tokens_per_rank, cons
   const auto peers = dims.ep_size > 1 ? dims.ep_size - 1 : 1;
   const auto most_chunks = std::min(dims.max_chunks(), std::max<std::uint64_t>(sends_wanted / peers, 16));
   const auto least = std::bit_ceil((tokens_per_rank + most_chunks - 1) / most_chunks);
-  return std::max<std::uint64_t>(least, tokens_per_rank <= 128 ? 1 : 4);
+  return std::max<std::uint64_t>(least, tokens_per_rank <= most_tokens_one_a_block ? 1 : 4);
 }
 
-/// Tokens that a block sums at a time.
+/// Whether blocks of a combine are one a multiprocessor, and sum two tokens at a time.
+constexpr bool halves_combine(std::uint64_t tokens_per_rank) {
+  return tokens_per_rank > most_tokens_one_a_block && tokens_per_rank <= most_tokens_for_half_combine;
+}
 constexpr std::uint64_t sum_tokens_for(std::uint64_t tokens_per_rank) {
-  return tokens_per_rank > 128 && tokens_per_rank <= most_tokens_for_wide_combine ? 2 : 1;
+  return halves_combine(tokens_per_rank) ? 2 : 1;
 }
 
 /// Blocks of a combine that send, of so many.
 constexpr int senders_of(std::uint64_t tokens_per_rank, int num_blocks) {
-  const bool few = tokens_per_rank > most_tokens_for_wide_combine && tokens_per_rank <= 2048;
+  const bool few = tokens_per_rank > most_tokens_for_half_combine && tokens_per_rank <= 1024;
   return std::max(1, num_blocks / (few ? 4 : 3));
+}
+
+/// Bytes of shared memory that a phase asks for beyond the team's own words.
+template <class Params>
+constexpr std::uint64_t scratch_bytes(const Params& params) {
+  return protocol::scratch_words(params) * sizeof(std::uint32_t);
+}
+
+/// Of a dispatch, as far as its scratch depends on it.
+constexpr protocol::dispatch_params dispatch_shape(std::uint64_t tokens_per_rank, const layout::extents& dims,
+                                                   std::uint64_t chunk_tokens, bool routes_all) {
+  protocol::dispatch_params shape;
+  shape.ws.ep_size = static_cast<std::int32_t>(dims.ep_size);
+  shape.ws.layout.dims = dims;
+  shape.tokens_per_rank = tokens_per_rank;
+  shape.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(chunk_tokens));
+  shape.routes_all = routes_all;
+  return shape;
+}
+
+/// Whether a block routes all tokens at once: what fits, and is read by every block.
+constexpr bool routes_all(std::uint64_t tokens_per_rank, const layout::extents& dims, const phase_plan& plan) {
+  constexpr std::uint64_t most_tokens = 1024;
+  return tokens_per_rank <= most_tokens &&
+         scratch_bytes(dispatch_shape(tokens_per_rank, dims, plan.chunk_tokens, true)) <=
+             most_bytes_to_route_all(static_cast<std::uint32_t>(plan.block_threads));
 }
 
 /// `max_blocks` 0: no further bound.
 constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout::extents& dims,
                                     const device_share& share, int max_blocks) {
-  const auto shape = [&](std::uint64_t chunk_tokens, std::uint64_t roles, bool several_roles) {
+  const auto twice = 2 * share.multiprocessors;
+  const bool wide = share.wide_places() >= twice;
+  const auto threads = wide ? wide_block : narrow_block;
+  const auto shape = [&](std::uint64_t chunk_tokens, std::uint64_t roles, int most_wide_blocks) {
     phase_plan plan;
     plan.chunk_tokens = chunk_tokens;
+    plan.block_threads = static_cast<int>(threads);
     const auto wanted = static_cast<int>(std::min<std::uint64_t>(roles, 1U << 15));
-    // Wide blocks have a role each, two of them on a multiprocessor; where they may have several roles, there is one,
-    // and room for the next launch beside it.
-    const auto twice = 2 * share.multiprocessors;
-    const bool wide = share.wide_places() >= twice && (several_roles || wanted <= twice);
-    plan.block_threads = static_cast<int>(wide ? wide_block : narrow_block);
-    plan.num_blocks = std::min(wanted, !wide ? share.narrow_places() : several_roles ? share.multiprocessors : twice);
+    plan.num_blocks = std::min(wanted, wide ? most_wide_blocks : share.narrow_places());
     if (max_blocks > 0) plan.num_blocks = std::min(plan.num_blocks, max_blocks);
     return plan;
   };
   const auto roles_for = [&](std::uint64_t tokens_each) { return (tokens_per_rank + tokens_each - 1) / tokens_each; };
   launch_plan plan;
-  const auto dispatch_chunk = dispatch_chunk_tokens(tokens_per_rank, dims);
+  const auto dispatch_chunk = dispatch_chunk_tokens(tokens_per_rank, threads);
   plan.dispatch =
-      shape(dispatch_chunk, roles_for(dispatch_chunk) + dims.ep_size * protocol::receive_parts(tokens_per_rank),
-            tokens_per_rank <= most_tokens_for_wide_dispatch);
+      shape(dispatch_chunk, roles_for(dispatch_chunk) + dims.ep_size * protocol::receive_parts(tokens_per_rank), twice);
+  plan.routes_all = routes_all(tokens_per_rank, dims, plan.dispatch);
   plan.reduce_tokens = sum_tokens_for(tokens_per_rank);
   const auto combine_chunk = combine_chunk_tokens(tokens_per_rank, dims);
   plan.combine = shape(combine_chunk,
                        2 * dims.ep_size + (dims.ep_size - 1) * roles_for(combine_chunk) + roles_for(plan.reduce_tokens),
-                       tokens_per_rank > 128 && tokens_per_rank <= most_tokens_for_wide_combine);
+                       halves_combine(tokens_per_rank) ? share.multiprocessors : twice);
   plan.senders = senders_of(tokens_per_rank, plan.combine.num_blocks);
   return plan;
 }
@@ -164,32 +190,18 @@ constexpr scratch_need lamport_scratch_bytes(const layout::extents& dims) {
           protocol::scratch_words(combine) * sizeof(std::uint32_t)};
 }
 
-/// Bytes of shared memory that a dispatch of T tokens asks for beyond the team's own words.
-constexpr std::uint64_t dispatch_scratch_bytes(std::uint64_t tokens_per_rank, const layout::extents& dims) {
-  protocol::dispatch_params shape;
-  shape.ws.ep_size = static_cast<std::int32_t>(dims.ep_size);
-  shape.ws.layout.dims = dims;
-  shape.tokens_per_rank = tokens_per_rank;
-  shape.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(dispatch_chunk_tokens(tokens_per_rank, dims)));
-  return protocol::scratch_words(shape) * sizeof(std::uint32_t);
-}
-/// The same for a combine.
-constexpr std::uint64_t combine_scratch_bytes(std::uint64_t tokens_per_rank, const layout::extents& dims) {
-  protocol::combine_params shape;
-  shape.ws.layout.dims = dims;
-  shape.reduce_shift = static_cast<std::uint32_t>(std::countr_zero(sum_tokens_for(tokens_per_rank)));
-  return protocol::scratch_words(shape) * sizeof(std::uint32_t);
-}
-
-/// What any step of a workspace may ask for. Fewer tokens may ask for more: chunks and sums do not grow with T alone.
+/// What any step of a workspace may ask for that does not route all tokens at once: the most tokens that a block has at
+/// a time.
 constexpr scratch_need most_scratch_bytes(const layout::extents& dims) {
-  scratch_need most = dims.lamport_tokens == 0 ? scratch_need{} : lamport_scratch_bytes(dims);
-  // Within a power of two both grow with T, but for the bounds of the policy, which are powers of two.
-  for (std::uint64_t tokens = 1;; tokens = std::min(2 * tokens, dims.max_tokens)) {
-    most.dispatch = std::max(most.dispatch, dispatch_scratch_bytes(tokens, dims));
-    most.combine = std::max(most.combine, combine_scratch_bytes(tokens, dims));
-    if (tokens == dims.max_tokens) return most;
-  }
+  protocol::combine_params sums;
+  sums.ws.layout.dims = dims;
+  sums.reduce_shift = 1;
+  scratch_need most{scratch_bytes(dispatch_shape(dims.max_tokens, dims, 4, false)), scratch_bytes(sums)};
+  if (dims.lamport_tokens == 0) return most;
+  const auto lamport = lamport_scratch_bytes(dims);
+  most.dispatch = std::max(most.dispatch, lamport.dispatch);
+  most.combine = std::max(most.combine, lamport.combine);
+  return most;
 }
 
 }  // namespace switchyard::cuda

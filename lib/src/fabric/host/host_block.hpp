@@ -2,6 +2,8 @@
 // The block of the host fabric: a team of one CPU thread. Orders are those of std::atomic_ref on shared memory.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -55,20 +57,30 @@ class host_block {
 
   static void allow_next_launch() {}
 
-  static std::int32_t early_id(const protocol::token_ids&, std::uint32_t) { return 0; }
   template <class Visit>
-  static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing, std::int32_t,
-                           Visit visit) {
+  static void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
+                           std::uint32_t slots, Visit visit) {
     for (auto token = first; token < last; ++token) {
+      std::uint32_t used = 0;
       routing.experts.for_each_owner(routing.ids + std::uint64_t{token} * routing.top_k, routing.top_k,
-                                     [&](std::uint32_t slot, std::int32_t rank) { visit(token, slot, rank); });
+                                     [&](std::uint32_t slot, std::int32_t rank) {
+                                       visit(token, slot, rank);
+                                       ++used;
+                                     });
+      for (; used < slots; ++used) visit(token, used, -1);
     }
   }
-  template <class Count>
-  static void count_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
-                           std::int32_t early, std::uint32_t, Count count) {
-    visit_owners(first, last, routing, early,
-                 [&](std::uint32_t, std::uint32_t, std::int32_t rank) { count(rank, 1U); });
+  template <class Mark>
+  static void mark_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
+                          std::uint32_t ranks, Mark mark) {
+    for (auto begin = first; begin < last; begin += 32) {
+      std::array<std::uint32_t, max_ep_size> bits{};
+      visit_owners(begin, std::min({begin + 32, last, std::max(begin, routing.tokens)}), routing, 0,
+                   [&](std::uint32_t token, std::uint32_t, std::int32_t rank) {
+                     bits[static_cast<std::size_t>(rank)] |= 1U << (token - begin);
+                   });
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) mark(rank, begin / 32, bits[rank]);
+    }
   }
   /// The short one first: peers wait for headers before they look for rows.
   template <class One, class Other>
@@ -96,6 +108,12 @@ class host_block {
     for (std::uint64_t i = 0; i < count; ++i) {
       if (std::uint64_t* word = word_at(i)) post(word, value);
     }
+  }
+
+  template <class WordAt>
+  void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
+                         std::uint64_t value) {
+    if (arrive(arrived, 1) + 1 == total) publish(count, word_at, value);
   }
 
   template <class Ready, class Probe>

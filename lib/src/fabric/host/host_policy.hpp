@@ -10,8 +10,8 @@
 
 namespace switchyard::host {
 
-/// Chunks small enough that a peer can start on the first while later ones are copied, few enough that flags stay a
-/// small part of a small step. `tokens_per_rank` >= 1, `max_chunks` that of the layout.
+/// Chunks small enough that a peer can sum the first while later ones are copied, few enough that flags stay a small
+/// part of a small step. `tokens_per_rank` >= 1, `max_chunks` that of the layout.
 constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, std::uint64_t max_chunks, int num_workers,
                                     int max_blocks) {
   constexpr std::uint64_t word = 32;          // tokens per bitmap word
@@ -27,6 +27,7 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, std::uint64_t
   plan.dispatch.num_blocks = max_blocks > 0 ? max_blocks : num_workers;
   plan.dispatch.chunk_tokens = chunk_tokens;
   plan.combine = plan.dispatch;
+  plan.routes_all = tokens_per_rank <= 2 * word;  // to no gain here: what GPUs do has to run where it is tested most
   plan.reduce_tokens = std::max<std::uint64_t>(1, chunk_tokens / 2);
   plan.senders = std::max(1, plan.combine.num_blocks / 2);
   return plan;

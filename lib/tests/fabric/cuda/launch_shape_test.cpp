@@ -10,23 +10,24 @@ namespace {
 
 constexpr device_share whole_device{.multiprocessors = 131, .room = {.wide = 2, .narrow = 3}};
 
-TEST(cuda_launch_shape, chunks_share_no_bitmap_word_and_every_layout_has_flags_for_them) {
+TEST(cuda_launch_shape, chunks_share_no_bitmap_word_and_every_layout_has_flags_for_those_of_combine) {
   for (std::uint64_t tokens = 1; tokens < 70000; tokens = tokens * 5 / 4 + 1) {
     for (const std::uint64_t ep_size : {1U, 2U, 8U, 72U, 256U}) {
       const layout::extents smallest{.ep_size = ep_size, .max_tokens = tokens};
       const auto plan = plan_launches(tokens, smallest, whole_device, 0);
       for (const auto chunk : {plan.dispatch.chunk_tokens, plan.combine.chunk_tokens}) {
         EXPECT_TRUE(std::has_single_bit(chunk)) << tokens;
-        EXPECT_LE((tokens + chunk - 1) / chunk, smallest.max_chunks()) << tokens;
       }
+      const auto rows = plan.combine.chunk_tokens;
+      EXPECT_LE((tokens + rows - 1) / rows, smallest.max_chunks()) << tokens;
       EXPECT_GE(plan.reduce_tokens, 1U) << tokens;
     }
   }
-  const layout::extents largest{.ep_size = 2, .max_tokens = 8192};
-  EXPECT_EQ(dispatch_chunk_tokens(1, largest), 1U);
-  EXPECT_EQ(dispatch_chunk_tokens(128, largest), 1U);
-  EXPECT_EQ(dispatch_chunk_tokens(512, largest), 4U);
-  EXPECT_EQ(dispatch_chunk_tokens(8192, largest), 4U);
+  EXPECT_EQ(dispatch_chunk_tokens(1, wide_block), 1U);
+  EXPECT_EQ(dispatch_chunk_tokens(128, wide_block), 1U);
+  EXPECT_EQ(dispatch_chunk_tokens(512, wide_block), 2U);
+  EXPECT_EQ(dispatch_chunk_tokens(8192, wide_block), 2U);
+  EXPECT_EQ(dispatch_chunk_tokens(8192, narrow_block), 4U);
 }
 
 TEST(cuda_launch_shape, a_launch_has_no_more_blocks_than_roles_places_or_the_callers_bound) {
@@ -34,15 +35,16 @@ TEST(cuda_launch_shape, a_launch_has_no_more_blocks_than_roles_places_or_the_cal
   EXPECT_EQ(plan_launches(1, pair, whole_device, 0).dispatch.num_blocks, 1 + 2);
   EXPECT_EQ(plan_launches(1, pair, whole_device, 0).combine.num_blocks, 2 + 1 + 2 + 1);
   EXPECT_EQ(plan_launches(128, pair, whole_device, 0).combine.num_blocks, 2 + 128 + 2 + 128);
-  EXPECT_EQ(plan_launches(1024, pair, whole_device, 0).dispatch.num_blocks, 131);
+  EXPECT_EQ(plan_launches(1024, pair, whole_device, 0).dispatch.num_blocks, 262);
   EXPECT_EQ(plan_launches(512, pair, whole_device, 0).combine.num_blocks, 131);
   EXPECT_EQ(plan_launches(1, pair, whole_device, 0).combine.block_threads, static_cast<int>(wide_block));
   const auto large = plan_launches(8192, pair, whole_device, 0);
-  EXPECT_EQ(large.combine.num_blocks, 131 * 3);
-  EXPECT_EQ(large.combine.block_threads, static_cast<int>(narrow_block));
+  EXPECT_EQ(large.combine.num_blocks, 131 * 2);
+  EXPECT_EQ(large.combine.block_threads, static_cast<int>(wide_block));
   EXPECT_GE(large.senders, 1);
   EXPECT_LT(large.senders, large.combine.num_blocks) << "nobody would sum while rows are sent";
-  EXPECT_EQ(plan_launches(8192, pair, {.multiprocessors = 16, .room = {2, 1}}, 0).dispatch.num_blocks, 16);
+  EXPECT_EQ(plan_launches(8192, pair, {.multiprocessors = 16, .room = {.wide = 1, .narrow = 1}}, 0).dispatch.num_blocks,
+            16);
   const auto bounded = plan_launches(8192, pair, whole_device, 1);
   EXPECT_EQ(bounded.combine.num_blocks, 1);
   EXPECT_EQ(bounded.senders, 1);
@@ -71,23 +73,29 @@ TEST(cuda_launch_shape, all_ranks_of_a_device_and_an_abort_find_room_together) {
       }
     }
   }
-  device_share crowded{.multiprocessors = 131, .room = {1, 1}, .ranks = 132};
+  device_share crowded{.multiprocessors = 131, .room = {.wide = 1, .narrow = 1}, .ranks = 132};
   EXPECT_EQ(crowded.narrow_places(), 0);
 }
 
 TEST(cuda_launch_shape, a_racks_largest_step_has_its_tables_in_a_block) {
-  EXPECT_LE(dispatch_scratch_bytes(8192, {.ep_size = 72, .top_k = 8, .max_tokens = 8192}), 48U << 10);
-  EXPECT_EQ(dispatch_scratch_bytes(1, {.ep_size = 2, .top_k = 8, .max_tokens = 8192}), (5U + 2 + 2 + 2) * 4);
+  const auto scratch = most_scratch_bytes({.ep_size = 256, .top_k = 32, .max_tokens = 65536});
+  EXPECT_LE(scratch.dispatch, 8U << 10);
+  EXPECT_LE(scratch.combine, 8U << 10);
 }
 
 TEST(cuda_launch_shape, what_a_workspace_has_room_for_is_enough_for_every_step) {
-  for (const std::uint64_t max_tokens : {1U, 100U, 600U, 2048U, 2304U, 8192U}) {
-    for (const std::uint64_t ep_size : {2U, 72U}) {
-      const layout::extents dims{.ep_size = ep_size, .top_k = 32, .max_tokens = max_tokens};
+  for (const std::uint64_t ep_size : {2U, 72U}) {
+    for (auto share : {whole_device, device_share{.multiprocessors = 131, .room = whole_device.room, .ranks = 2}}) {
+      const layout::extents dims{.ep_size = ep_size, .top_k = 32, .max_tokens = 4096};
       const auto most = most_scratch_bytes(dims);
-      for (std::uint64_t tokens = 1; tokens <= max_tokens; ++tokens) {
-        ASSERT_LE(dispatch_scratch_bytes(tokens, dims), most.dispatch) << tokens << " of " << max_tokens;
-        ASSERT_LE(combine_scratch_bytes(tokens, dims), most.combine) << tokens << " of " << max_tokens;
+      for (std::uint64_t tokens = 1; tokens <= dims.max_tokens; ++tokens) {
+        const auto plan = plan_launches(tokens, dims, share, 0);
+        const auto room = plan.routes_all
+                              ? most_bytes_to_route_all(static_cast<std::uint32_t>(plan.dispatch.block_threads))
+                              : most.dispatch;
+        ASSERT_LE(scratch_bytes(dispatch_shape(tokens, dims, plan.dispatch.chunk_tokens, plan.routes_all)), room)
+            << tokens;
+        ASSERT_LE(plan.reduce_tokens, 2U) << tokens;
       }
     }
   }
@@ -159,6 +167,17 @@ TEST(cuda_launch_shape, a_lamport_step_has_room_for_its_lists) {
     protocol::set(dispatch.words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
     EXPECT_LE(protocol::scratch_words(dispatch) * sizeof(std::uint32_t), most.dispatch) << tokens;
   }
+}
+
+TEST(cuda_launch_shape, small_steps_route_all_tokens_at_once_where_there_is_room) {
+  const layout::extents pair{.ep_size = 2, .top_k = 8, .max_tokens = 8192};
+  EXPECT_TRUE(plan_launches(1, pair, whole_device, 0).routes_all);
+  EXPECT_TRUE(plan_launches(1024, pair, whole_device, 0).routes_all);
+  EXPECT_FALSE(plan_launches(1025, pair, whole_device, 0).routes_all);
+  auto half = whole_device;
+  half.ranks = 2;
+  EXPECT_FALSE(plan_launches(1, pair, half, 0).routes_all) << "narrow blocks have no room";
+  EXPECT_FALSE(plan_launches(1024, {.ep_size = 256, .top_k = 8, .max_tokens = 8192}, whole_device, 0).routes_all);
 }
 
 }  // namespace

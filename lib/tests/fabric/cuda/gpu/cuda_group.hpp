@@ -8,6 +8,7 @@
 #include "device_memory.hpp"
 #include "fabric/cuda/cuda_fabric.hpp"
 #include "support/exchange.hpp"
+#include "test_kernels.hpp"
 
 namespace switchyard::test {
 
@@ -139,6 +140,7 @@ class cuda_group {
       boot.first_epoch = 0xFFFFFFFBU;  // the wrap-around comes within the first steps
       instances_[index] = std::make_unique<one_sided_all_to_all>(boot, shape.params, shape.config);
     });
+    take_streams_in_turn();
   }
   ~cuda_group() {
     for (int rank = 0; rank < shape_.ep_size; ++rank) (void)cudaStreamSynchronize(stream(rank));
@@ -160,6 +162,17 @@ class cuda_group {
   void synchronize(int rank) const { check_cuda(cudaStreamSynchronize(stream(rank))); }
 
  private:
+  /// Streams whose first launches come from several threads at the same time may get one hardware queue between them
+  /// (seen with driver 580): a launch that waits in it then keeps back another rank's that it waits for.
+  void take_streams_in_turn() {
+    load_test_kernels(num_devices_);
+    for (int rank = 0; rank < shape_.ep_size; ++rank) {
+      make_current(rank);
+      launch_fill(nullptr, std::byte{0}, 0, stream(rank));
+      synchronize(rank);
+    }
+  }
+
   exchange shape_;
   int num_devices_;
   std::vector<cudaStream_t> streams_;
