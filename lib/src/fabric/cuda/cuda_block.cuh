@@ -306,13 +306,7 @@ class cuda_block {
     unit_taker taker{*this, payloads, mine.part, payloads.units_of_row(), mine.part.index};
     auto row = mine.row;
     const auto advance = [&](std::uint32_t polls) {
-      SWITCHYARD_ROLLED
-      for (; row < count; row += mine.step) {
-        const auto arriving = arriving_at(row);
-        if (arriving.words != nullptr && !taker.take(arriving, polls)) return false;
-        taker.unit = mine.part.index;
-      }
-      return true;
+      return taker.take_each(row, static_cast<std::uint32_t>(count), mine.step, arriving_at, polls);
     };
     return meet_until(advance, bounds, [] { return false; });
   }

@@ -96,7 +96,20 @@ struct unit_taker {
   std::uint32_t units;
   std::uint32_t unit;  ///< the next one of this thread
 
-  /// False after so many fruitless polls; to be gone on with.
+  /// Rows `row`, row + step .. below `count`. False after so many fruitless polls; to be gone on with.
+  template <class ArrivingAt>
+  __device__ __forceinline__ bool take_each(std::uint32_t& row, std::uint32_t count, std::uint32_t step,
+                                            const ArrivingAt& arriving_at, std::uint32_t& polls) {
+#pragma unroll 1
+    for (; row < count; row += step) {
+      const auto arriving = arriving_at(row);
+      if (arriving.words != nullptr && !take(arriving, polls)) return false;
+      unit = part.index;
+    }
+    return true;
+  }
+
+ private:
   __device__ __forceinline__ bool take(const protocol::arriving_row& row, std::uint32_t& polls) {
     auto* words = row.words;
 #pragma unroll 1
