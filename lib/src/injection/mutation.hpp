@@ -38,13 +38,13 @@ enum class operation : std::uint8_t {
 
 /// What is done instead. `amount` is that of the mutation.
 enum class effect : std::uint8_t {
-  extend,      ///< wait_all: with a deadline `amount` microseconds later
-  drop,        ///< not at all (wait_all: returns at once; sum_rows: the last row is left out)
-  delay,       ///< `amount` microseconds later than it should, in the caller's time
-  defer,       ///< put: after the block's next publish and `amount` microseconds more; as if the release were missing;
-               ///< rearm_word: at the end of this rank's next phase, and `amount` microseconds later
-  shift,       ///< put: `amount` rows further
-  shorten,     ///< put: without the last `amount` bytes
+  extend,   ///< wait_all: with a deadline `amount` microseconds later
+  drop,     ///< not at all (wait_all: returns at once; sum_rows: the last row is left out)
+  delay,    ///< `amount` microseconds later than it should, in the caller's time
+  defer,    ///< put: after the block's next publish, in dispatch its last send, and `amount` us more; as if unreleased;
+            ///< rearm_word: at the end of this rank's next phase, and `amount` microseconds later
+  shift,    ///< put: `amount` rows further
+  shorten,  ///< put: without the last `amount` bytes
   lengthen,    ///< put: with `amount` bytes more than the row has
   redirect,    ///< put, post, publish, send_word: at the rank `amount` places after the right one
   retag,       ///< post, publish: `amount` added to the tag; poll, poll_flag: every tag reads as the epoch that is due;
