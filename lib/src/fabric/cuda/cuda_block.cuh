@@ -199,16 +199,15 @@ class cuda_block {
   template <class WordAt>
   __device__ void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
                                     std::uint64_t value) {
-    constexpr std::uint32_t warp = 32;
     complete_puts();
-    if (threadIdx.x >= warp) return;
+    if (threadIdx.x >= 32) return;
     std::uint32_t before = 0;
     if (total > 1) before = __shfl_sync(~0U, threadIdx.x == 0 ? arrive(arrived, 1) : 0U, 0);
     __syncwarp();
     if (before + 1 != total || threadIdx.x >= count) return;
     fence_acq_rel_sys();
     SWITCHYARD_ROLLED
-    for (std::uint64_t i = threadIdx.x; i < count; i += warp) store_relaxed_sys_u64(word_at(i), value);
+    for (std::uint64_t i = threadIdx.x; i < count; i += 32) store_relaxed_sys_u64(word_at(i), value);
   }
 
   /// Each thread polls its own conditions; now and then the team meets, and what its last thread has seen of the
