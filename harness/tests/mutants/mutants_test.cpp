@@ -3,8 +3,7 @@
 //
 // Mutants that change nothing that a correct observer could see (equivalent), and why:
 // * Parity of header slots frozen (the step index never advances): seen only when a peer is a whole phase ahead while
-//   this rank still looks at a chunk that holds none of that peer's rows, which no delay here brings about reliably.
-//   See lib/docs/decisions/003-headers-flags-and-parity.md.
+//   this rank still looks at a chunk that holds none of that peer's rows, which no delay here brings about (decision 003).
 // * Poison word never set after a fault: the elected-fault word and the notice, which every phase looks at as well, say
 //   the same; three locks, one of which suffices on the host.
 // * Header post turned relaxed: on the host fabric the publish and poll of the flags, and the collective end of the
@@ -253,6 +252,9 @@ std::vector<mutant> all_mutants() {
       {"frozen_phase",
        {.op = operation::store, .what = effect::drop, .region = region::round_state, .offset = 4, .rank = 1},
        fault({fault_code::out_of_order})},
+      {"sent_chunks_counted_on",
+       {.op = operation::store, .what = effect::drop, .region = region::round_state, .offset = 516, .rank = 0},
+       fault({fault_code::timeout})},
       {"wait_roles_before_send_roles",
        {.op = operation::draw_ticket, .what = effect::reorder},
        fault({fault_code::timeout}),

@@ -161,12 +161,13 @@ class injecting_block {
   template <class WordAt>
   void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
                          std::uint64_t value) {
+    // What is deferred comes when the block has nothing more to send: in time only for a flag that is not raised yet.
     inner_.publish_when_last(arrived, total, count, changed(word_at, value), value);
-    flush_deferred();
   }
 
   template <class Ready, class Probe>
   protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds, Probe probe) {
+    flush_deferred();
     // A wait has no target of its own; what it is for, rank and count select it.
     const bool meant = !plan_.plan().wait_for || *plan_.plan().wait_for == bounds.what;
     if (!meant || !hits(operation::wait_all, bounds.notice)) return inner_.wait_all(count, ready, bounds, probe);

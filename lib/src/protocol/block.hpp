@@ -90,7 +90,8 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   // tokens.
   b.visit_owners(u32, u32, routing, u32, visit);
   // Calls mark(rank, w, bits) for each of u32 ranks and each word w of 32 tokens in [u32, u32), the first of them a
-  // multiple of 32, with a bit for each token that there is and that it owns an expert of; by whichever threads.
+  // multiple of 32, with a bit for each token that there is and that it owns an expert of; by whichever threads. Not
+  // side by side.
   b.mark_owners(u32, u32, routing, u32, mark);
   // Runs both, each by a part of the team or one after the other; inside, thread_index() and num_threads() are those of
   // the part, and nothing synchronises.

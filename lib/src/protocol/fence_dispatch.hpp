@@ -2,12 +2,12 @@
 // Dispatch over the fence transport: rows, then one released flag a source.
 //
 // Roles, in ticket order: one send role per chunk of this rank's T tokens, then the receive roles of each source. Every
-// block routes the tokens before its own chunk too, for the rows that they take: reading ids again is cheaper than to
-// wait for other blocks' counts, and no block then waits for another of its own rank.
-// Why buffers may be overwritten (invariant 3): this rank's stream has ended the previous step's combine, which waited
-// for every peer's combine header; a peer posts that header after its experts have read its receive buffers. So every
-// peer is past reading what this dispatch overwrites, but for two things. Header slots: a peer may still be in the
-// previous combine, reading the bitmaps of that step; those lie in the slots of the other parity. Return rows: this
+// block routes the tokens before its own chunk too, or all tokens at once where they are few, for the rows that they
+// take: reading ids again is cheaper than to wait for other blocks' counts, and no block then waits for another of its
+// rank. Why buffers may be overwritten (invariant 3): this rank's stream has ended the previous step's combine, which
+// waited for every peer's combine header; a peer posts that header after its experts have read its receive buffers. So
+// every peer is past reading what this dispatch overwrites, but for two things. Header slots: a peer may still be in
+// the previous combine, reading the bitmaps of that step; those lie in the slots of the other parity. Return rows: this
 // rank's combine had every output that it was due, and a peer reads a return row before it sends that output.
 // One flag for all chunks, because nothing is done with rows before the phase ends, and to release at system scope for
 // every chunk costs more than to count among the blocks of a rank which of them is the last.
@@ -321,7 +321,7 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
     block.fill_i32(counts + source, static_cast<std::int32_t>(rows), 1);
   }
 
-  // Acquires the rows: pairs with publish in send_chunk at the source.
+  // Acquires the rows: pairs with publish_when_last in send_chunk at the source.
   const auto* flag = ws.dispatch_flag(ws.rank, source);
   const auto came = block.wait_all(
       rows == 0 ? 0 : 1, [&](std::uint64_t) { return layout::tag_of(block.poll_flag(flag)) == frame.epoch; },

@@ -23,16 +23,17 @@ test::exchange on_teams(test::exchange shape, int workers) {
 }
 
 TEST(team, every_byte_is_that_of_a_team_of_one) {
-  for (const int workers : {1, 3}) {
+  for (const auto& [workers, tokens] : {std::pair{1, 70}, std::pair{3, 70}, std::pair{1, 40}, std::pair{3, 40}}) {
     constexpr int steps = 4;
     auto shape = small_exchange(3);
+    shape.tokens_per_rank = tokens;  // 40: few enough for every block to route all of them
     shape.config.timeout = shape.config.warmup_timeout = std::chrono::seconds(40);
     const auto should_be = run_on_host(shape, steps);
     const auto is = run_on_host(on_teams(shape, workers), steps);
     for (std::size_t step = 0; step < steps; ++step) {
       for (std::size_t rank = 0; rank < 3; ++rank) {
         expect_same(is[step][rank], should_be[step][rank], shape,
-                    "rank " + std::to_string(rank) + " step " + std::to_string(step));
+                    "rank " + std::to_string(rank) + " step " + std::to_string(step) + " of " + std::to_string(tokens));
       }
     }
   }

@@ -14,7 +14,7 @@ enum class phase : std::uint8_t { dispatch, combine };
 
 /// The protocol of a phase.
 enum class transport : std::uint8_t {
-  fence,    ///< rows, then a released flag for each chunk of rows
+  fence,    ///< rows, then a released flag: in dispatch one a source, in combine one for each chunk of rows
   lamport,  ///< every word of a row says by itself that it has come
 };
 

@@ -194,8 +194,8 @@ class cuda_block {
     }
   }
 
-  /// The first warp speaks for the team. Its first thread acquires what the teams of earlier calls released; the fence
-  /// of each thread that stores a word is cumulative over that.
+  /// The first warp speaks for the team. Its first thread acquires what the teams of earlier calls released, and its
+  /// barrier hands that on; so the fence of each thread that stores a word is cumulative over it.
   template <class WordAt>
   __device__ void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
                                     std::uint64_t value) {
@@ -204,6 +204,7 @@ class cuda_block {
     if (threadIdx.x >= warp) return;
     std::uint32_t before = 0;
     if (total > 1) before = __shfl_sync(~0U, threadIdx.x == 0 ? arrive(arrived, 1) : 0U, 0);
+    __syncwarp();
     if (before + 1 != total || threadIdx.x >= count) return;
     fence_acq_rel_sys();
     SWITCHYARD_ROLLED

@@ -71,9 +71,9 @@ class cuda_workspace final : public fabric_workspace {
         room_(prepare_kernels(most_scratch_bytes(request.layout.dims), stream_.get())),
         mailbox_(take_mailbox()),
         memory_(std::in_place, api, request.device, request.rank, request.ep_size, slice_bytes_for(request)) {
-    if (room_.wide == 0 || room_.narrow == 0) {
-      throw unsupported("max_tokens_per_rank is " + std::to_string(request.layout.dims.max_tokens) + " with " +
-                        std::to_string(request.ep_size) + " ranks, too many for the routing tables of one block");
+    if (room_.narrow == 0) {
+      throw unsupported("device " + std::to_string(request.device) + " has too little shared memory for a block with " +
+                        "its tables for " + std::to_string(request.ep_size) + " ranks");
     }
     handle_.layout = request.layout;
     handle_.rank = request.rank;

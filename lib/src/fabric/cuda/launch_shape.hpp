@@ -42,14 +42,18 @@ constexpr bool may_overlap(const phase_plan& plan, const phase_plan& previous, c
 
 /// Up to so many tokens a rank, every token has a block of its own.
 inline constexpr std::uint64_t most_tokens_one_a_block = 128;
-/// Up to so many, a combine has a block a multiprocessor, each of which has room for the next launch beside it.
-inline constexpr std::uint64_t most_tokens_for_half_combine = 512;
+/// Up to so many, both phases have a block a multiprocessor, each of which has room for the next launch beside it.
+inline constexpr std::uint64_t most_tokens_for_half_launches = 512;
+constexpr bool halves_launches(std::uint64_t tokens_per_rank) {
+  return tokens_per_rank > most_tokens_one_a_block && tokens_per_rank <= most_tokens_for_half_launches;
+}
 
 /// Tokens that a block of a dispatch sends at a time. Few, because blocks get unequal shares of a link, and one that is
-/// ahead takes the next chunk; for narrow blocks, a row for each warp.
+/// ahead takes the next chunk; for narrow blocks, a row for each warp. Where launches are halved, one chunk a block.
 constexpr std::uint64_t dispatch_chunk_tokens(std::uint64_t tokens_per_rank, std::uint32_t block_threads) {
   if (tokens_per_rank <= most_tokens_one_a_block) return 1;
-  return block_threads == wide_block ? 2 : 4;
+  if (block_threads == narrow_block) return 4;
+  return halves_launches(tokens_per_rank) ? std::bit_ceil((tokens_per_rank + 127) / 128) : 2;
 }
 
 /// Rows of a combine under one flag: few, so that sums follow closely, but not more roles than some thousands over all
@@ -62,17 +66,14 @@ constexpr std::uint64_t combine_chunk_tokens(std::uint64_t tokens_per_rank, cons
   return std::max<std::uint64_t>(least, tokens_per_rank <= most_tokens_one_a_block ? 1 : 4);
 }
 
-/// Whether blocks of a combine are one a multiprocessor, and sum two tokens at a time.
-constexpr bool halves_combine(std::uint64_t tokens_per_rank) {
-  return tokens_per_rank > most_tokens_one_a_block && tokens_per_rank <= most_tokens_for_half_combine;
-}
+/// Tokens that a block of a combine sums at a time.
 constexpr std::uint64_t sum_tokens_for(std::uint64_t tokens_per_rank) {
-  return halves_combine(tokens_per_rank) ? 2 : 1;
+  return halves_launches(tokens_per_rank) ? 2 : 1;
 }
 
 /// Blocks of a combine that send, of so many.
 constexpr int senders_of(std::uint64_t tokens_per_rank, int num_blocks) {
-  const bool few = tokens_per_rank > most_tokens_for_half_combine && tokens_per_rank <= 1024;
+  const bool few = tokens_per_rank > most_tokens_for_half_launches && tokens_per_rank <= 1024;
   return std::max(1, num_blocks / (few ? 4 : 3));
 }
 
@@ -108,6 +109,7 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
   const auto twice = 2 * share.multiprocessors;
   const bool wide = share.wide_places() >= twice;
   const auto threads = wide ? wide_block : narrow_block;
+  const auto most_blocks = halves_launches(tokens_per_rank) ? share.multiprocessors : twice;
   const auto shape = [&](std::uint64_t chunk_tokens, std::uint64_t roles, int most_wide_blocks) {
     phase_plan plan;
     plan.chunk_tokens = chunk_tokens;
@@ -120,14 +122,14 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
   const auto roles_for = [&](std::uint64_t tokens_each) { return (tokens_per_rank + tokens_each - 1) / tokens_each; };
   launch_plan plan;
   const auto dispatch_chunk = dispatch_chunk_tokens(tokens_per_rank, threads);
-  plan.dispatch =
-      shape(dispatch_chunk, roles_for(dispatch_chunk) + dims.ep_size * protocol::receive_parts(tokens_per_rank), twice);
+  plan.dispatch = shape(
+      dispatch_chunk, roles_for(dispatch_chunk) + dims.ep_size * protocol::receive_parts(tokens_per_rank), most_blocks);
   plan.routes_all = routes_all(tokens_per_rank, dims, plan.dispatch);
   plan.reduce_tokens = sum_tokens_for(tokens_per_rank);
   const auto combine_chunk = combine_chunk_tokens(tokens_per_rank, dims);
   plan.combine = shape(combine_chunk,
                        2 * dims.ep_size + (dims.ep_size - 1) * roles_for(combine_chunk) + roles_for(plan.reduce_tokens),
-                       halves_combine(tokens_per_rank) ? share.multiprocessors : twice);
+                       most_blocks);
   plan.senders = senders_of(tokens_per_rank, plan.combine.num_blocks);
   return plan;
 }

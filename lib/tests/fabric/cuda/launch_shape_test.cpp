@@ -25,7 +25,7 @@ TEST(cuda_launch_shape, chunks_share_no_bitmap_word_and_every_layout_has_flags_f
   }
   EXPECT_EQ(dispatch_chunk_tokens(1, wide_block), 1U);
   EXPECT_EQ(dispatch_chunk_tokens(128, wide_block), 1U);
-  EXPECT_EQ(dispatch_chunk_tokens(512, wide_block), 2U);
+  EXPECT_EQ(dispatch_chunk_tokens(512, wide_block), 4U);
   EXPECT_EQ(dispatch_chunk_tokens(8192, wide_block), 2U);
   EXPECT_EQ(dispatch_chunk_tokens(8192, narrow_block), 4U);
 }
@@ -95,7 +95,10 @@ TEST(cuda_launch_shape, what_a_workspace_has_room_for_is_enough_for_every_step) 
                               : most.dispatch;
         ASSERT_LE(scratch_bytes(dispatch_shape(tokens, dims, plan.dispatch.chunk_tokens, plan.routes_all)), room)
             << tokens;
-        ASSERT_LE(plan.reduce_tokens, 2U) << tokens;
+        protocol::combine_params sums;
+        sums.ws.layout.dims = dims;
+        sums.reduce_shift = static_cast<std::uint32_t>(std::countr_zero(plan.reduce_tokens));
+        ASSERT_LE(scratch_bytes(sums), most.combine) << tokens;
       }
     }
   }
@@ -166,6 +169,14 @@ TEST(cuda_launch_shape, a_lamport_step_has_room_for_its_lists) {
     dispatch.payloads.add(nullptr, 32, 0);
     protocol::set(dispatch.words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
     EXPECT_LE(protocol::scratch_words(dispatch) * sizeof(std::uint32_t), most.dispatch) << tokens;
+  }
+}
+
+TEST(cuda_launch_shape, launches_overlap_where_half_of_the_gpu_is_enough) {
+  const layout::extents pair{.ep_size = 2, .top_k = 8, .max_tokens = 8192};
+  for (const std::uint64_t tokens : {1U, 16U, 256U, 512U}) {
+    const auto plan = plan_launches(tokens, pair, whole_device, 0);
+    EXPECT_TRUE(may_overlap(plan.combine, plan.dispatch, whole_device)) << tokens;
   }
 }
 
