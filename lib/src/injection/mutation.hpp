@@ -38,20 +38,21 @@ enum class operation : std::uint8_t {
 
 /// What is done instead. `amount` is that of the mutation.
 enum class effect : std::uint8_t {
-  extend,   ///< wait_all: with a deadline `amount` microseconds later
-  drop,     ///< not at all (wait_all: returns at once; sum_rows: the last row is left out)
-  delay,    ///< `amount` microseconds later than it should, in the caller's time
-  defer,    ///< put: after the block's next publish, in dispatch its last send, and `amount` us more; as if unreleased;
-            ///< rearm_word: at the end of this rank's next phase, and `amount` microseconds later
-  shift,    ///< put: `amount` rows further
-  shorten,  ///< put: without the last `amount` bytes
-  lengthen,    ///< put: with `amount` bytes more than the row has
-  redirect,    ///< put, post, publish, send_word: at the rank `amount` places after the right one
-  retag,       ///< post, publish: `amount` added to the tag; poll, poll_flag: every tag reads as the epoch that is due;
-               ///< load_word: an armed word reads as one that has come
-  corrupt,     ///< post, poll, put_u32, send_word: data xor `amount`
-  next_slot,   ///< post: `amount` bytes further in the region; rearm_word: there too
-  reorder,     ///< draw_ticket: pairs of tickets swapped; sum_rows: rows in reverse
+  extend,     ///< wait_all: with a deadline `amount` microseconds later
+  drop,       ///< not at all (wait_all: returns at once; sum_rows: the last row is left out)
+  delay,      ///< `amount` microseconds later than it should, in the caller's time
+  defer,      ///< put: after the block's next publish, in dispatch its last send, and `amount` microseconds more; as if
+              ///< the release were missing;
+              ///< rearm_word: at the end of this rank's next phase, and `amount` microseconds later
+  shift,      ///< put: `amount` rows further
+  shorten,    ///< put: without the last `amount` bytes
+  lengthen,   ///< put: with `amount` bytes more than the row has
+  redirect,   ///< put, post, publish, send_word: at the rank `amount` places after the right one
+  retag,      ///< post, publish: `amount` added to the tag; poll, poll_flag: every tag reads as the epoch that is due;
+              ///< load_word: an armed word reads as one that has come
+  corrupt,    ///< post, poll, put_u32, send_word: data xor `amount`
+  next_slot,  ///< post: `amount` bytes further in the region; rearm_word: there too
+  reorder,    ///< draw_ticket: pairs of tickets swapped; sum_rows: rows in reverse
   round_each,  ///< sum_rows: the sum is rounded after every row
 };
 

@@ -229,8 +229,7 @@ class cuda_block {
     return meet_until(advance, bounds, probe);
   }
 
-  /// advance(polls) goes on with what this thread waits for, for so many fruitless polls at most; it returns whether
-  /// that is all done.
+  /// advance(polls) goes on with this thread's waits, for so many fruitless polls at most: whether they are done.
   template <class Advance, class Probe>
   __device__ __forceinline__ protocol::wait_status meet_until(Advance&& advance, const protocol::wait_bounds& bounds,
                                                               Probe probe) {
