@@ -30,10 +30,12 @@ enum class operation : std::uint8_t {
   fill_nan,
   copy_local,
   sum_rows,
-  send_word,   ///< store_word of what is sent
-  rearm_word,  ///< store_word of what is re-armed
-  load_word,
-  list_exception,  ///< send_words: that a word travels as a stand-in
+  send_word,   ///< store_words of what is sent
+  rearm_word,  ///< store_words of what is re-armed
+  load_word,   ///< load_words
+  list_exception,  ///< store_word: what a stand-in stands for
+  store_unit,
+  claim,  ///< swap_if
 };
 
 /// What is done instead. `amount` is that of the mutation.

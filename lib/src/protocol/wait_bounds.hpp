@@ -23,4 +23,7 @@ struct wait_bounds {
   awaited what = awaited::nothing;
 };
 
+/// Of a wait that its probe ends.
+constexpr wait_bounds no_bounds() { return {nullptr, 0, ~std::uint64_t{0}, awaited::nothing}; }
+
 }  // namespace switchyard::protocol

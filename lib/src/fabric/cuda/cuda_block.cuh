@@ -30,7 +30,8 @@ struct no_copier {};
 
 /// A CTA of `block_threads` threads. Wide ones copy rows by loads and stores, which is the faster for the first row;
 /// narrow ones by the engine for bulk copies, a row a warp.
-template <std::uint32_t block_threads>
+/// Lamport sums are of `summed` elements; wide blocks move rows of multiples of 4 bytes by Lamport.
+template <std::uint32_t block_threads, dtype summed = dtype::bf16>
 class cuda_block {
   static constexpr bool copies_in_bulk = block_threads == narrow_block;
   static constexpr std::uint32_t first_of_header_warp = block_threads - 32;
@@ -45,6 +46,7 @@ class cuda_block {
     }
   }
 
+  __device__ static std::uint32_t block_index() { return blockIdx.x; }
   __device__ std::uint32_t thread_index() const { return team_part_.index; }
   __device__ std::uint32_t num_threads() const { return team_part_.count; }
   __device__ void sync() { __syncthreads(); }
@@ -61,6 +63,11 @@ class cuda_block {
     return *reinterpret_cast<const T*>(team_.told[take_turn()]);
   }
 
+  __device__ static bool all(bool mine) { return __syncthreads_and(mine ? 1 : 0) != 0; }
+  /// The last warp: it has the fewest units of a row.
+  __device__ static bool leads() { return threadIdx.x >= first_of_header_warp; }
+  __device__ static std::uint32_t lane() { return threadIdx.x % 32; }
+  __device__ static std::uint32_t lanes() { return 32; }
   __device__ std::uint32_t team_sum(std::uint32_t value) {
     const auto of_warp = __reduce_add_sync(~0U, value);
     auto* sums = team_.sums[turn_];
@@ -79,6 +86,14 @@ class cuda_block {
     return add_acq_rel_gpu_u32(word, amount);
   }
   __device__ static bool elect(std::uint32_t* word) { return swap_if_acq_rel_gpu_u32(word, 0, 1) == 0; }
+  __device__ static std::uint32_t fetch_or(std::uint32_t* word, std::uint32_t bits) {
+    return or_relaxed_gpu_u32(word, bits);
+  }
+  __device__ static bool swap_if(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) {
+    return swap_if_acq_rel_gpu_u32(word, expected, value) == expected;
+  }
+  __device__ static void depart(std::uint32_t* word, std::uint32_t value) { store_release_gpu_u32(word, value); }
+  __device__ static std::uint32_t load_departed(const std::uint32_t* word) { return load_acquire_gpu_u32(word); }
   __device__ static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
     const auto stands = swap_if_relaxed_gpu_u64(word, 0, now);
     return stands == 0 ? now : stands;
@@ -226,12 +241,11 @@ class cuda_block {
       }
       return true;
     };
-    return meet_until(advance, bounds, probe);
+    return wait_until(advance, bounds, probe);
   }
 
-  /// advance(polls) goes on with this thread's waits, for so many fruitless polls at most: whether they are done.
   template <class Advance, class Probe>
-  __device__ __forceinline__ protocol::wait_status meet_until(Advance&& advance, const protocol::wait_bounds& bounds,
+  __device__ __forceinline__ protocol::wait_status wait_until(Advance&& advance, const protocol::wait_bounds& bounds,
                                                               Probe probe) {
     // A poll takes an access to the second-level cache, a third of a microsecond; a look at notice, clock and probe
     // takes several. A thread whose conditions hold comes to the meeting at once.
@@ -292,29 +306,38 @@ class cuda_block {
 
   __device__ static std::uint64_t load_word(const std::uint64_t* word) { return load_relaxed_sys_u64(word); }
   __device__ static void store_word(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
-  template <class RowAt, class OnException>
-  __device__ void send_words(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets,
-                             const RowAt& row_at, const OnException& on_exception) {
-    send_units(payloads, token, targets, row_at, on_exception, part_);
+  __device__ static protocol::word_pair load_words(const std::uint64_t* words) {
+    const auto pair = load_relaxed_sys_2xu64(words);
+    return {pair.x, pair.y};
   }
-  template <class ArrivingAt>
-  __device__ protocol::wait_status take_rows(std::uint64_t count, const ArrivingAt& arriving_at,
-                                             const protocol::payload_list& payloads,
-                                             const protocol::wait_bounds& bounds) {
-    const auto mine = part_of(count);
-    unit_taker taker{*this, payloads, mine.part, payloads.units_of_row(), mine.part.index};
-    auto row = mine.row;
-    const auto advance = [&](std::uint32_t polls) {
-      return taker.take_each(row, static_cast<std::uint32_t>(count), mine.step, arriving_at, polls);
-    };
-    return meet_until(advance, bounds, [] { return false; });
+  __device__ static void store_words(std::uint64_t* words, protocol::word_pair pair) {
+    store_relaxed_sys_2xu64(words, {pair.first, pair.second});
   }
-  template <class OutputAt>
-  __device__ protocol::wait_status take_sum(std::byte* out, std::uint32_t sources, const OutputAt& output_at,
-                                            std::uint64_t elements, dtype type, const protocol::wait_bounds& bounds) {
-    unit_summer<cuda_block, OutputAt> summer(*this, output_at, sources, out, static_cast<std::uint32_t>(elements), type,
-                                             whole_team());
-    return meet_until([&](std::uint32_t polls) { return summer.advance(polls); }, bounds, [] { return false; });
+  __device__ static protocol::word_pair load_unit(const protocol::located_unit& unit, std::uint64_t row) {
+    const auto value = load_plain_unit<copies_in_bulk>(unit, unit.of_row(row));
+    return {value.x, value.y};
+  }
+  __device__ static void store_unit(const protocol::located_unit& unit, const protocol::row_target& to,
+                                    protocol::word_pair value) {
+    store_plain_unit<copies_in_bulk>(unit, unit.at(to), {value.first, value.second});
+  }
+  using held_ids = std::int32_t;  ///< one of the token's, by lane
+  __device__ static held_ids ids_of(const protocol::token_ids& routing, std::uint32_t token) {
+    const auto k = threadIdx.x % 32;
+    if (token >= routing.tokens || k >= routing.top_k) return -1;
+    return __ldcg(routing.ids + protocol::wide_product(token, routing.top_k) + k);
+  }
+  template <class Placed, class Other>
+  __device__ static std::uint32_t visit_ranks(const protocol::token_ids& routing, held_ids ids, std::uint32_t ranks,
+                                              const Placed& placed, const Other& other) {
+    return visit_ranks_of(routing, ids, ranks, placed, other);
+  }
+  using unit_sum = cuda::unit_sum;
+  __device__ static void add_unit(unit_sum& sum, protocol::word_pair words, bool first, bool alone, dtype) {
+    add_to_unit<summed>(sum, words, first, alone);
+  }
+  __device__ static protocol::word_pair rounded_unit(const unit_sum& sum, bool alone, dtype) {
+    return rounded<summed>(sum, alone);
   }
 
   __device__ static team_part whole_team() { return {threadIdx.x, block_threads}; }

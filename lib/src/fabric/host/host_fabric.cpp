@@ -84,6 +84,9 @@ class host_workspace final : public fabric_workspace {
     round.warm_phases_left = 2;
     round.timeout_ns = request.timeout_ns;
     round.warmup_timeout_ns = request.warmup_timeout_ns;
+    if (request.layout.dims.lamport_tokens != 0) {
+      std::fill_n(&handle_.block_state(0), layout::max_lamport_blocks, layout::first_block_state(round));
+    }
   }
 
   ~host_workspace() override { drain(); }
@@ -100,7 +103,7 @@ class host_workspace final : public fabric_workspace {
 
   [[nodiscard]] launch_plan plan(const planned_step& step, stream_ref stream) const override {
     const auto workers = stream.host().num_workers();
-    if (step.transport == transport::lamport) return plan_lamport(step.tokens_per_rank, workers, step.max_blocks);
+    if (step.transport == transport::lamport) return plan_lamport(workers, step.max_blocks);
     return plan_launches(step.tokens_per_rank, handle_.layout.dims.max_chunks(), workers, step.max_blocks);
   }
 
@@ -133,7 +136,7 @@ class host_workspace final : public fabric_workspace {
     // needs is allocated here, where a failure can still be thrown.
     auto run = std::make_shared<launch_state>(launches_, plan.num_blocks, scratch_words(params));
     stream.host().launch(plan.num_blocks, [params, kernel, kernels = kernels_, run](int index) {
-      host_block block(run->scratch_of(index));
+      host_block block(run->scratch_of(index), static_cast<std::uint32_t>(index));
       (kernels.get()->*kernel)(block, params);
       if (run->blocks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) run->running.reset();
     });
