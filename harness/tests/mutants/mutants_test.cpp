@@ -88,7 +88,7 @@ void rank_2_skips_combine(case_spec& spec) {
 
 /// Byte offset in the headers region of a word of the header that `source` sends for `which` with parity 0.
 std::uint64_t header_byte(phase which, std::uint64_t source, std::uint64_t word) {
-  constexpr std::uint64_t words = 16 + 2;  // of a capacity of 40 tokens
+  constexpr std::uint64_t words = 15 + 2;  // of a capacity of 40 tokens
   constexpr std::uint64_t ranks = 3;
   return ((static_cast<std::uint64_t>(which) * 2 * ranks + source) * words + word) * 8;
 }
@@ -196,7 +196,7 @@ std::vector<mutant> all_mutants() {
       {"dispatch_header_in_the_combine_slot",
        {.op = operation::post,
         .what = effect::next_slot,
-        .amount = 2 * 3 * 18 * 8,
+        .amount = 2 * 3 * 17 * 8,
         .region = region::headers,
         .rank = 0},
        fault({fault_code::order_mismatch})},
@@ -233,7 +233,7 @@ std::vector<mutant> all_mutants() {
         .what = effect::corrupt,
         .amount = 1,
         .region = region::headers,
-        .offset = header_byte(phase::combine, 0, 16),
+        .offset = header_byte(phase::combine, 0, 15),
         .peer = 1},
        fault({fault_code::step_mismatch})},
       {"echoed_count_wrong",

@@ -83,9 +83,9 @@ struct token_plan {
           block.post(ws.presence(rank, ws.rank, token), layout::tagged(0, epoch));
           if (rank != ws.rank) return;
           const auto row = wide_product(static_cast<std::uint32_t>(ws.rank), p.tokens_per_rank) + token;
-          auto* view = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids)) + row * p.routing.top_k;
+          auto* view = ws.local<std::uint32_t>(ws.layout.offset_of(layout::region::topk_ids)) + row * p.routing.top_k;
           SWITCHYARD_ROLLED
-          for (std::uint32_t k = 0; k < p.routing.top_k; ++k) view[k] = p.invalid_expert_id;
+          for (std::uint32_t k = 0; k < p.routing.top_k; ++k) block.store_u32(view + k, static_cast<std::uint32_t>(p.invalid_expert_id));
         });
     SWITCHYARD_ROLLED
     for (auto slot = count + block.lane(); slot < slots; slot += block.lanes()) routes[slot] = {-1, token};
@@ -223,9 +223,11 @@ struct row_taker {
         if (taken != 3) return false;
         if (base + 2 * threads < row.units) continue;
       } else {
-        auto* ids = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids)) + to.row * p.routing.top_k;
+        auto* ids = ws.local<std::uint32_t>(ws.layout.offset_of(layout::region::topk_ids)) + to.row * p.routing.top_k;
         SWITCHYARD_ROLLED
-        for (auto k = block.thread_index(); k < p.routing.top_k; k += threads) ids[k] = p.invalid_expert_id;
+        for (auto k = block.thread_index(); k < p.routing.top_k; k += threads) {
+          block.store_u32(ids + k, static_cast<std::uint32_t>(p.invalid_expert_id));
+        }
       }
       if (block.thread_index() == threads - 1) {
         const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
@@ -348,8 +350,8 @@ SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) 
     auto* counts = counts_of(block, p);
     const auto on_token = [&](std::int32_t source) { block.scratch_add(counts + source, 1); };
     status = block.wait_until(
-        [&](std::uint32_t polls) { return reader.advance(block, ws, frame, tokens, on_token, polls); }, no_bounds(),
-        [] { return true; });
+        [&](std::uint32_t polls) { return reader.advance(block, ws, frame, tokens, on_token, polls); },
+        no_bounds(awaited::header),        [] { return true; });
     if (!block.all(status == wait_status::ready && !reader.differs)) {
       return finish_dispatch<Block>(block, p, lamport_stage::sent, taker, reader);
     }
@@ -361,8 +363,8 @@ SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) 
     }
     block.allow_next_launch();
     const auto epoch = frame.epoch;
-    status = block.wait_until([&](std::uint32_t polls) { return taker.advance(block, p, epoch, polls); }, no_bounds(),
-                              [] { return true; });
+    status = block.wait_until([&](std::uint32_t polls) { return taker.advance(block, p, epoch, polls); },
+                              no_bounds(awaited::rows), [] { return true; });
     if (status != wait_status::ready) return finish_dispatch<Block>(block, p, lamport_stage::sent, taker, reader);
   }
   leave_succeeded(block, ws, phase::dispatch);

@@ -24,6 +24,6 @@ struct wait_bounds {
 };
 
 /// Of a wait that its probe ends.
-constexpr wait_bounds no_bounds() { return {nullptr, 0, ~std::uint64_t{0}, awaited::nothing}; }
+constexpr wait_bounds no_bounds(awaited what) { return {nullptr, 0, ~std::uint64_t{0}, what}; }
 
 }  // namespace switchyard::protocol

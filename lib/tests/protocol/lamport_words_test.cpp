@@ -47,23 +47,27 @@ TEST(lamport_words, a_row_has_room_for_a_word_beside_every_unit) {
 }
 
 TEST(lamport_words, units_lie_within_their_payloads) {
+  const std::byte data[3][64]{};
   payload_list payloads;
-  payloads.add(nullptr, 40, 0);
+  payloads.add(data[0], 40, 1000);
   payloads.add(nullptr, 0, 0);  // travels, and takes nothing
-  payloads.add(nullptr, 16, 0);
-  payloads.add(nullptr, 4, 0);
+  payloads.add(data[1], 16, 2000);
+  payloads.add(data[2], 4, 3000);
   ASSERT_EQ(payloads.units_of_row(), 5U);
-  const auto expect = [&](std::uint32_t unit, std::uint32_t payload, std::uint32_t offset, std::uint32_t bytes) {
-    const auto place = place_of(payloads, unit);
-    EXPECT_EQ(place.payload, payload) << unit;
-    EXPECT_EQ(place.offset, offset) << unit;
-    EXPECT_EQ(place.bytes, bytes) << unit;
+  const auto expect = [&](std::uint32_t unit, const std::byte* in, std::uint64_t out, std::uint32_t bytes) {
+    const auto located = locate(payloads, unit);
+    EXPECT_EQ(located.in, in) << unit;
+    EXPECT_EQ(located.out, out) << unit;
+    EXPECT_EQ(located.bytes, bytes) << unit;
   };
-  expect(0, 0, 0, 16);
-  expect(1, 0, 16, 16);
-  expect(2, 0, 32, 8);
-  expect(3, 1, 0, 16);
-  expect(4, 2, 0, 4);
+  expect(0, data[0], 1000, 16);
+  expect(1, data[0] + 16, 1016, 16);
+  expect(2, data[0] + 32, 1032, 8);
+  expect(3, data[1], 2000, 16);
+  expect(4, data[2], 3000, 4);
+  expect(5, nullptr, 0, 0);
+  EXPECT_FALSE(locate(payloads, 0).wide());
+  EXPECT_TRUE(locate(payloads, 3).wide());
 }
 
 }  // namespace
