@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // switchyard tune: measures fence against lamport on the GPUs at hand, and says what to set.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <chrono>
-#include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "bench_arguments.hpp"
 #include "bench_output.hpp"
 #include "commands.hpp"
 #include "numbers.hpp"
-#include "switchyard/harness/lamport_tuning.hpp"
 #include "switchyard/harness/machine.hpp"
-#include "switchyard/harness/record_json.hpp"
-#include "switchyard/harness/scenario_error.hpp"
+#include "tune_output.hpp"
 
 namespace switchyard::tools {
 namespace {
@@ -33,57 +27,6 @@ std::vector<std::string> first_tokens(std::int64_t most) {
   return result;
 }
 
-class tune_output final : public harness::bench_observer {
- public:
-  tune_output(const harness::bench_options& options, bool json) : options_(options), json_(json) {}
-
-  void note(const std::string& line) override { std::cerr << line << std::endl; }
-  void machine(const harness::bench_machine& where) override {
-    for (const auto& gpu : where.gpus) note(gpu.description);
-    print(harness::bench_header_json(harness::read_environment(), where, options_,
-                                     harness::utc_text(std::chrono::system_clock::now())));
-  }
-  void link(const harness::link_yardstick& measured) override { print(harness::to_json(measured)); }
-  void point(const harness::bench_point& measured) override {
-    points_.push_back(measured);
-    for (const auto& one : compared()) {
-      if (one.tokens == measured.tokens) note("  " + harness::comparison_text(one));
-    }
-  }
-  /// Between the last point that goes by lamport and the next, twice, each time between nearer ones.
-  std::vector<std::int64_t> further_tokens() override {
-    constexpr int rounds = 2;
-    constexpr int points_a_round = 3;
-    if (rounds_done_++ == rounds) return {};
-    const auto points = compared();
-    return harness::tokens_around(points, harness::decide_threshold(points), points_a_round);
-  }
-
-  harness::exit_code conclude() const {
-    const auto points = compared();
-    const auto threshold = harness::decide_threshold(points);
-    print(harness::to_json(points, threshold));
-    if (!json_) {
-      std::cout << harness::comparison_table(points) << '\n' << harness::tuning_text(points, threshold);
-    }
-    const bool decided = threshold.measured && threshold.too_slow_at.empty();
-    return decided ? harness::exit_code::all_passed : harness::exit_code::inconclusive;
-  }
-
- private:
-  [[nodiscard]] std::vector<harness::transport_comparison> compared() const {
-    return harness::compare_transports(harness::trips_of(points_));
-  }
-  void print(const nlohmann::ordered_json& record) const {
-    if (json_) std::cout << harness::record_line(record) << std::endl;
-  }
-
-  const harness::bench_options& options_;
-  bool json_;
-  int rounds_done_ = 0;
-  std::vector<harness::bench_point> points_;
-};
-
 harness::exit_code tune(tune_arguments& arguments) {
   constexpr std::int64_t least_max_tokens = 2;
   arguments.steps.tokens =
@@ -94,7 +37,7 @@ harness::exit_code tune(tune_arguments& arguments) {
   if (const auto usable = harness::bench_support(options.ranks); !usable.available) {
     throw harness::environment_error("tune: " + usable.reason);
   }
-  tune_output output(options, arguments.json);
+  tune_output output(options, arguments.json ? tune_form::json : tune_form::text);
   if (!measure_or_tell("tune", [&] { harness::run_bench(options, output); })) return harness::exit_code::failed;
   return output.conclude();
 }
