@@ -119,7 +119,8 @@ double tolerance_us(double time_us, double noise_us) noexcept {
 
 std::vector<auto_verdict> check_auto(std::span<const trip_samples> trips) {
   std::vector<auto_verdict> result;
-  for (const auto& [tokens, of] : by_tokens(trips)) {
+  for (const auto& at : by_tokens(trips)) {
+    const auto& of = at.second;
     if (std::ranges::count(of, nullptr) != 0) continue;
     const auto summary = [&](bench_transport which) { return summary_of(of[static_cast<std::size_t>(which)]->us); };
     const auto chosen = summary(bench_transport::automatic);
@@ -128,7 +129,7 @@ std::vector<auto_verdict> check_auto(std::span<const trip_samples> trips) {
     const bool lamport_better = lamport.median_us <= fence.median_us;
     const auto& better = lamport_better ? lamport : fence;
     const auto noise_us = most_of({chosen.aa_shift_us, better.aa_shift_us}).value_or(0);
-    result.push_back({tokens, chosen.median_us, lamport_better ? bench_transport::lamport : bench_transport::fence,
+    result.push_back({at.first, chosen.median_us, lamport_better ? bench_transport::lamport : bench_transport::fence,
                       better.median_us, better.median_us + tolerance_us(better.median_us, noise_us)});
   }
   return result;
