@@ -3,15 +3,14 @@
 //
 //   {"record":"bench_header", "schema":4, "env":{...}, "machine":{...}, "options":{...}}
 //   {"record":"bench_link", ...}            the yardstick that floors are made of
-//   {"record":"bench_point", ...}           one per point and transport: round trip warm, cold and eager, dispatch,
-//   combine
+//   {"record":"bench_point", ...}           one per point and transport: round trip and phases
 //   {"record":"bench_nccl_library", ...}    which NCCL was measured, or why none was
 //   {"record":"bench_nccl", ...}            one per point, scheme and variant, with its samples
 //   {"record":"bench_nccl_best", ...}       one per point: the fastest variants whose result is right
 //   {"record":"bench_repeat", ...}          of a repeated bench, and no other of the above: one per point and transport
 //   {"record":"bench_crossover", ...}       where lamport and fence were both measured
 //   {"record":"bench_auto_check", ...}      where auto was measured beside them
-//   {"record":"bench_tune", ...}            of `tune`, and nothing else then
+//   {"record":"bench_tune", ...}            of `tune`, behind the header and the link: what to set, and why
 //
 // Every number's key ends in its unit. Raw samples stand beside what was made of them. What was not measured is null.
 #pragma once
