@@ -33,6 +33,8 @@ TEST_F(one_gpu_cases, lamport_steps) {
 
 TEST_F(one_gpu_cases, lamport_replays) { expect_all("graphs", "*/lamport@*", case_status::pass); }
 
+TEST_F(one_gpu_cases, fence_replays) { expect_all("graphs", "*/fence@*", case_status::pass); }
+
 TEST_F(one_gpu_cases, replays_without_a_rank) { expect_all("graphs", "*/absent_rank@*", case_status::pass); }
 
 // Drawn cases have every field but launch.

@@ -26,6 +26,8 @@ TEST_F(two_gpu_cases, lamport_steps) {
 
 TEST_F(two_gpu_cases, lamport_replays) { expect_all("graphs", "*/lamport@*ranks=2*", case_status::pass); }
 
+TEST_F(two_gpu_cases, fence_replays) { expect_all("graphs", "*/fence@*ranks=2*", case_status::pass); }
+
 TEST_F(two_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
 
 }  // namespace
