@@ -162,10 +162,10 @@ TEST_F(program, ranks_can_be_replaced_and_the_new_id_works) {
   EXPECT_EQ(run({"run", "--case", records.cases[0]["id"]}).code, 0);
 }
 
-TEST_F(program, an_absent_rank_that_faults_as_expected_is_a_pass) {
+TEST_F(program, a_rank_that_stops_and_faults_as_expected_is_a_pass) {
   write("faults.json", suite("faults", R"("ranks": 3, "tokens": 4, "steps": 2, "timeout_ms": 200,
-      "expected_fault": "timeout", "absent": {"rank": 1, "step": 1}, "sweep": {"kind": "product",
-      "axes": {"absent.phase": ["dispatch", "combine"]}})"));
+      "expected_fault": "timeout", "inject": {"kind": "stop", "rank": 1, "step": 1}, "sweep": {"kind": "product",
+      "axes": {"inject.phase": ["dispatch", "combine"]}})"));
   const auto result = run({"run", "faults"});
   EXPECT_EQ(result.code, 0) << result.out;
   for (const auto& one : only_records("records").cases) {

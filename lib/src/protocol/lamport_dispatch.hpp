@@ -137,7 +137,7 @@ SWITCHYARD_DEVICE bool receive_tokens(Block& block, const dispatch_params& p, co
     block.scratch_add(&s.tally->found,
                       static_cast<std::uint32_t>(std::popcount(bits & bits_within(word, 0, p.tokens_per_rank))));
   };
-  if (!await_header(block, ws, frame, p.tokens_per_rank, source, *s.tally, take_word)) return false;
+  if (!await_header(block, ws, frame, p.tokens_per_rank, source, *s.tally, take_word, first == 0)) return false;
   const auto rows = s.tally->found;
   if (rows != s.tally->told_rows) {
     raise_bad_count<Block>(block, ws, frame, source, rows, s.tally->told_rows);

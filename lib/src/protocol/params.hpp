@@ -56,6 +56,10 @@ struct workspace_handle {
                                                         std::int32_t source) const {
     return at<std::uint64_t>(receiver, layout.header_offset(which, parity, static_cast<std::uint64_t>(source)));
   }
+  /// When the header of `source` was first seen in this rank's last `which`.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* arrival(phase which, std::int32_t source) const {
+    return local<std::uint64_t>(layout.arrival_offset(which, static_cast<std::uint64_t>(source)));
+  }
   /// In the workspace of `receiver`: the flag of what `source` sends in dispatch.
   [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* dispatch_flag(std::int32_t receiver, std::int32_t source) const {
     return at<std::uint64_t>(receiver, layout.dispatch_flag_offset(static_cast<std::uint64_t>(source)));
