@@ -4,6 +4,8 @@
 
 #include <array>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <random>
 #include <string>
 
@@ -163,25 +165,33 @@ TEST(recover, takes_all_ranks_or_says_why_not) {
   EXPECT_FALSE(instance.status()) << "a refused call changes nothing";
 }
 
-/// Faults one after another, of all kinds, drawn; each time the group recovers, and the steps behind are exact.
+std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+/// Faults one after another, of all kinds, drawn; each time the group recovers, and what comes behind is exact.
 class fault_sequence : public testing::TestWithParam<choice> {};
 
 TEST_P(fault_sequence, never_leaves_a_trace) {
-  constexpr int rounds = 60;
+  constexpr int rounds = 500;
   auto options = small_group(GetParam());
-  options.config.timeout = 30ms;
+  options.config.timeout = 10ms;  // of the step that fails; the one before has the warm-up deadline
   recovering_group group(options);
+  const auto descriptors = open_descriptors();
   test::on_every_rank(ranks, [&](int rank) {
     std::mt19937 random(7);  // the same sequence on every rank
     for (int round = 0; round < rounds && !testing::Test::HasFailure(); ++round) {
       const auto kind = random() % 5;
       const auto erring = static_cast<int>(random() % ranks);
-      const auto good_steps = random() % 3;
+      const bool waits_for_records = random() % 2 == 0;  // else whoever recovers first frees the others
+      // The first step after a recovery has the warm-up deadline, for which nobody is to wait here.
+      const bool has_good_step = random() % 2 == 0 || waits_for_records;
+      const auto tokens_per_rank = static_cast<std::int64_t>(3 + random() % 68);
       auto& instance = group.group.instance(rank);
       auto& stream = group.group.stream(rank);
-      for (unsigned step = 0; step < good_steps; ++step) {
-        group.expect_exact_step(rank, static_cast<std::int64_t>(3 + random() % 68));
-      }
+      const auto* workspace = instance.workspace_data();
+      if (has_good_step) group.expect_exact_step(rank, tokens_per_rank);
       test::token_batch batch(rank, options.params, some_ids);
       dispatch_options chosen;
       chosen.runtime_max_tokens_per_rank = kind == 0 && rank == erring ? 69 : 70;
@@ -193,18 +203,23 @@ TEST_P(fault_sequence, never_leaves_a_trace) {
         if (!no_combine && !instance.status()) {
           try {
             auto experts = test::identity_experts(instance, received, stream);
-            if (kind == 4 && rank == erring) experts.hidden_size = 4;
+            // Not of another width: two owners would store rows over one another, which nobody reads, but it is a race.
+            if (kind == 4 && rank == erring) experts.dtype = dtype::fp16;
             instance.combine(experts, batch.output(), stream);
           } catch (const peer_fault&) {
             // Its dispatch has failed in the meantime.
           }
         }
       }
+      stream.synchronize();
+      if (waits_for_records) group.backends[static_cast<std::size_t>(rank)]->barrier(10s);
       group.recover(rank);
       ASSERT_FALSE(instance.status());
+      ASSERT_EQ(instance.workspace_data(), workspace);
     }
     group.expect_exact_step(rank);
   });
+  EXPECT_EQ(open_descriptors(), descriptors);
 }
 
 INSTANTIATE_TEST_SUITE_P(transports, fault_sequence, testing::Values(choice::off, choice::on),

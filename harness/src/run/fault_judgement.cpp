@@ -238,6 +238,8 @@ std::optional<std::chrono::nanoseconds> time_to_verdict(const case_state& state,
       return std::chrono::nanoseconds(mine->waited_ns > arrival ? mine->waited_ns - arrival : 0);
     }
     const auto& theirs = state.outcomes[static_cast<std::size_t>(about)].fault;
+    // Of an abort that is only on its way to the device nobody knows when it was.
+    if (theirs && theirs->entered_ns == 0) return std::nullopt;
     if (theirs) from = std::max(from, theirs->entered_ns);
   }
   const auto recorded = mine->entered_ns + mine->waited_ns;

@@ -71,8 +71,8 @@ struct case_result {
   std::uint64_t total_findings = 0;
   std::vector<rank_fault> faults;  ///< of the ranks that recorded one, by rank
   std::vector<step_time> times;    ///< one per step that ended
-  /// Of the last step, by phase: when each rank first saw each peer's header, since its own entry. Empty unless every
-  /// step has ended.
+  /// Of the last step, by phase: how long after its own entry each rank saw the header of each peer that it waited for.
+  /// Empty unless every step has ended.
   std::vector<wait_matrix> arrivals_ns;
   std::uint64_t checked_bytes = 0;        ///< bytes compared with the golden model
   std::uint64_t results_digest = 0;       ///< of rows received and sums, whoever moved them; 0 where a fault is due
