@@ -49,7 +49,7 @@ class capturing_workspace final : public fabric_workspace {
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
     recorder_->give([this, params, plan, stream] { right_->launch(params, plan, stream); });
   }
-  [[nodiscard]] std::optional<fault_record> fault() const override { return right_->fault(); }
+  [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
   void abort() override { right_->abort(); }
   void drain() noexcept override { right_->drain(); }
 

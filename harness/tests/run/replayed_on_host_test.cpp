@@ -133,7 +133,7 @@ TEST(replayed_on_host, rows_that_the_consumer_reads_reach_the_sums) {
 TEST(replayed_on_host, a_rank_whose_graph_is_not_replayed_is_named) {
   for (const auto which : {phase::dispatch, phase::combine}) {
     auto spec = case_between_transports(3, launch_mode::graph);
-    spec.absent = absence{1, 7, which};
+    spec.inject = injected_fault{.rank = 1, .step = 7, .phase = which};
     spec.timeout = 200ms;
     spec.expected_fault = fault_code::timeout;
     const auto result = run_replayed(spec, std::make_shared<replaying_machine>());
