@@ -46,7 +46,8 @@ void recover_workspace(fabric_workspace& workspace, comm_backend& backend, std::
   workspace.abort();  // poisons, and frees whatever waits, here and at the peers
   standing mine;
   mine.drained = workspace.drain_for(timeout) ? 1 : 0;
-  const auto position = workspace.position();
+  // Where launches still run nobody starts anew, and where they stand may be changing.
+  const auto position = mine.drained != 0 ? workspace.position() : round_position{};
   mine.epoch = position.epoch;
   mine.incarnation = position.incarnation;
   std::vector<standing> all(static_cast<std::size_t>(backend.size()));
