@@ -12,6 +12,7 @@
 #include "fabric/cuda/cuda_fabric.hpp"
 #include "fabric/fabric.hpp"
 #include "fabric/host/host_fabric.hpp"
+#include "recovery.hpp"
 #include "rules.hpp"
 #include "transport_choice.hpp"
 
@@ -230,7 +231,7 @@ class one_sided_all_to_all::impl {
   }
 
   // status, abort and destroy may meet on different threads: each takes its own hold of the workspace.
-  [[nodiscard]] std::optional<fault_record> status() const {
+  [[nodiscard]] std::optional<recorded_fault> status() const {
     const auto workspace = held_workspace();
     return workspace ? workspace->fault() : std::nullopt;
   }
@@ -241,6 +242,19 @@ class one_sided_all_to_all::impl {
     workspace->abort();  // first of all: peers are waiting
     const std::lock_guard lock(mutex_);
     if (abort_reason_.empty()) abort_reason_ = reason;
+  }
+
+  void recover(comm_backend& backend, const rank_set& active_ranks) {
+    check_alive();
+    check_active_ranks(active_ranks, rank_, ep_size_);
+    if (backend.size() != ep_size_ || backend.rank() != rank_) {
+      throw invalid_argument("recover: the backend is of rank " + std::to_string(backend.rank()) + " of " +
+                             std::to_string(backend.size()) + ", must be this rank's");
+    }
+    recover_workspace(*workspace_, backend, effective_warmup(config_));
+    in_flight_ = false;
+    const std::lock_guard lock(mutex_);
+    abort_reason_.clear();
   }
 
   void destroy() noexcept {
@@ -342,8 +356,11 @@ rows_view one_sided_all_to_all::combine_input_buffer(dtype type) { return impl_-
 void one_sided_all_to_all::combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream) {
   telling_peers_wait(impl_->ep_size(), [&] { impl_->combine(inputs, output, stream); });
 }
-std::optional<fault_record> one_sided_all_to_all::status() const { return impl_->status(); }
+std::optional<recorded_fault> one_sided_all_to_all::status() const { return impl_->status(); }
 void one_sided_all_to_all::abort(std::string_view reason) { impl_->abort(reason); }
+void one_sided_all_to_all::recover(comm_backend& backend, const rank_set& active_ranks) {
+  impl_->recover(backend, active_ranks);
+}
 void one_sided_all_to_all::destroy() noexcept { impl_->destroy(); }
 support one_sided_all_to_all::lamport_enabled() const { return impl_->lamport_enabled(); }
 int one_sided_all_to_all::rank() const noexcept { return impl_->rank(); }

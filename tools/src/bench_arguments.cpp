@@ -2,6 +2,7 @@
 #include "bench_arguments.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <set>
 
 #include "numbers.hpp"
@@ -9,15 +10,6 @@
 
 namespace switchyard::tools {
 namespace {
-
-std::int64_t count_within(const std::string& option, const std::string& text, std::int64_t least, std::int64_t most) {
-  const auto value = parse_count(option, text);
-  if (value < static_cast<std::uint64_t>(least) || value > static_cast<std::uint64_t>(most)) {
-    throw harness::input_error(option + ": " + text + ": must be " + std::to_string(least) + " to " +
-                               std::to_string(most));
-  }
-  return static_cast<std::int64_t>(value);
-}
 
 harness::routing_law routing_of(const std::string& word) {
   // The laws that need nothing else said.
@@ -28,6 +20,13 @@ harness::routing_law routing_of(const std::string& word) {
   throw harness::input_error("--routing: " + word + ": must be one of uniform, balanced, local, remote");
 }
 
+/// The words of an option that takes a list, as they were given.
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& one : words) text += (text.empty() ? "" : ",") + one;
+  return text;
+}
+
 choice lamport_of(const std::string& word) {
   for (const auto use : harness::all_uses) {
     if (to_string(use) == word) return use;
@@ -35,11 +34,26 @@ choice lamport_of(const std::string& word) {
   throw harness::input_error("--lamport: " + word + ": must be one of off, auto, on");
 }
 
+std::vector<harness::bench_transport> transports_of(const bench_arguments& arguments) {
+  if (arguments.transports.empty()) {
+    return {lamport_of(arguments.lamport) == choice::off ? harness::bench_transport::fence
+                                                         : harness::bench_transport::automatic};
+  }
+  std::vector<harness::bench_transport> result;
+  for (const auto& word : arguments.transports) {
+    const auto which = harness::bench_transport_of(word);
+    if (!which) throw harness::input_error("--transports: " + word + ": must be one of fence, lamport, auto");
+    if (std::ranges::count(result, *which) != 0)
+      throw harness::input_error("--transports: " + word + ": is named twice");
+    result.push_back(*which);
+  }
+  return result;
+}
+
 }  // namespace
 
-void add_bench_options(CLI::App& command, bench_arguments& into) {
+void add_step_options(CLI::App& command, bench_arguments& into) {
   command.add_option("--profile", into.profile, "Model profile")->type_name("NAME")->capture_default_str();
-  command.add_option("--tokens", into.tokens, "Tokens per rank, one point each")->type_name("N,...")->delimiter(',');
   command.add_option("--ranks", into.ranks, "Ranks, one GPU each")->type_name("N")->capture_default_str();
   command.add_option("--launches", into.launches, "Launches of the graph")->type_name("N")->capture_default_str();
   command.add_option("--steps", into.steps, "Steps in the graph")->type_name("N")->capture_default_str();
@@ -47,13 +61,27 @@ void add_bench_options(CLI::App& command, bench_arguments& into) {
   command.add_option("--routing", into.routing, "Which experts tokens go to: uniform, balanced, local, remote")
       ->type_name("LAW")
       ->capture_default_str();
+  add_scenarios_option(command, into.common);
+}
+
+void add_bench_options(CLI::App& command, bench_arguments& into) {
+  add_step_options(command, into);
+  command.add_option("--tokens", into.tokens, "Tokens per rank, one point each")->type_name("N,...")->delimiter(',');
   command.add_option("--rates", into.rates, "More rates: logical, selection; both count bytes that cross no link")
       ->type_name("NAME,...")
       ->delimiter(',');
-  command.add_option("--lamport", into.lamport, "Whether steps of few tokens go by lamport: off, auto, on")
+  auto* transports = command
+                         .add_option("--transports", into.transports,
+                                     "Measure each of these at every point, launches in turn: fence, lamport, auto")
+                         ->type_name("NAME,...")
+                         ->delimiter(',');
+  command.add_option("--lamport", into.lamport, "Measure one transport: off (fence), auto, on (auto, required)")
       ->type_name("USE")
-      ->capture_default_str();
-  command.add_option("--lamport-max-tokens", into.lamport_max_tokens, "The most tokens per rank of such a step")
+      ->capture_default_str()
+      ->excludes(transports);
+  command
+      .add_option("--lamport-max-tokens", into.lamport_max_tokens,
+                  "The most tokens per rank that auto sends by lamport")
       ->type_name("N")
       ->capture_default_str();
   command.add_option("--host-jitter-us", into.host_jitter, "Make the last rank's host late by up to so much")
@@ -69,11 +97,12 @@ void add_bench_options(CLI::App& command, bench_arguments& into) {
       .add_option("--repeat", into.repeat, "Measure in so many processes, one after the other, and tell their noise")
       ->type_name("N")
       ->capture_default_str();
-  add_scenarios_option(command, into.common);
   command.footer(
       "Every point is compared with the golden model before and after it is timed. The headline is the median over\n"
       "launches of (time of a graph / its steps), of the slowest rank in each launch. Beside it stand cold and eager\n"
       "times, the phases, and the fastest NCCL variant whose result is right, measured by the same method.\n"
+      "With --transports fence,lamport,auto the crossover is told, and where auto is not as good as the better of "
+      "both.\n"
       "README.md tells more. Exit codes: 0 measured; 2 a result was wrong; 3 no CUDA or too few GPUs; 5 usage.");
 }
 
@@ -89,22 +118,23 @@ harness::extra_rates read_rates(const bench_arguments& arguments) {
 }
 
 harness::bench_options read_bench_options(const bench_arguments& arguments) {
-  constexpr std::int64_t most_tokens = 65536;  // some 4 GB of buffers per rank at hidden 7168
   constexpr std::int64_t most_launches = 10000;
   constexpr std::int64_t most_steps = 1000;  // so many nodes does a graph get, four times over
   constexpr std::int64_t most_jitter_us = 100'000;
   harness::bench_options options;
   std::set<std::int64_t> tokens;
-  for (const auto& one : arguments.tokens) tokens.insert(count_within("--tokens", one, 1, most_tokens));
+  for (const auto& one : arguments.tokens) tokens.insert(parse_count_within("--tokens", one, 1, most_tokens));
   options.tokens.assign(tokens.begin(), tokens.end());
-  options.ranks = static_cast<int>(count_within("--ranks", arguments.ranks, 2, harness::most_bench_ranks));
-  options.launches = static_cast<int>(count_within("--launches", arguments.launches, 1, most_launches));
-  options.steps = static_cast<int>(count_within("--steps", arguments.steps, 1, most_steps));
+  options.ranks = static_cast<int>(parse_count_within("--ranks", arguments.ranks, 2, harness::most_bench_ranks));
+  options.launches = static_cast<int>(parse_count_within("--launches", arguments.launches, 1, most_launches));
+  options.steps = static_cast<int>(parse_count_within("--steps", arguments.steps, 1, most_steps));
   options.seed = parse_count("--seed", arguments.seed);
   options.routing = routing_of(arguments.routing);
+  options.transports = transports_of(arguments);
   options.lamport = lamport_of(arguments.lamport);
-  options.lamport_max_tokens = count_within("--lamport-max-tokens", arguments.lamport_max_tokens, 1, most_tokens);
-  options.host_jitter_us = static_cast<int>(count_within("--host-jitter-us", arguments.host_jitter, 0, most_jitter_us));
+  options.lamport_max_tokens = parse_count_within("--lamport-max-tokens", arguments.lamport_max_tokens, 1, most_tokens);
+  options.host_jitter_us =
+      static_cast<int>(parse_count_within("--host-jitter-us", arguments.host_jitter, 0, most_jitter_us));
   const auto catalog = open_catalog(arguments.common);
   const auto found = catalog.profiles().find(arguments.profile);
   if (found == catalog.profiles().end()) {
@@ -128,18 +158,16 @@ harness::bench_options read_bench_options(const bench_arguments& arguments) {
 
 int read_repeats(const bench_arguments& arguments) {
   constexpr std::int64_t most_repeats = 100;
-  return static_cast<int>(count_within("--repeat", arguments.repeat, 1, most_repeats));
+  return static_cast<int>(parse_count_within("--repeat", arguments.repeat, 1, most_repeats));
 }
 
 std::vector<std::string> bench_command_again(const bench_arguments& arguments, const std::vector<std::string>& more) {
-  std::string tokens;
-  for (const auto& one : arguments.tokens) tokens += (tokens.empty() ? "" : ",") + one;
   std::vector<std::string> command{"/proc/self/exe",
                                    "bench",
                                    "--profile",
                                    arguments.profile,
                                    "--tokens",
-                                   tokens,
+                                   joined(arguments.tokens),
                                    "--ranks",
                                    arguments.ranks,
                                    "--launches",
@@ -152,10 +180,11 @@ std::vector<std::string> bench_command_again(const bench_arguments& arguments, c
                                    arguments.routing,
                                    "--host-jitter-us",
                                    arguments.host_jitter,
-                                   "--lamport",
-                                   arguments.lamport,
                                    "--lamport-max-tokens",
                                    arguments.lamport_max_tokens};
+  const bool several = !arguments.transports.empty();
+  command.insert(command.end(),
+                 {several ? "--transports" : "--lamport", several ? joined(arguments.transports) : arguments.lamport});
   if (const auto folder = arguments.common.scenarios.string(); !folder.empty()) {
     command.insert(command.end(), {"--scenarios", folder});
   }
@@ -166,7 +195,8 @@ std::vector<std::string> bench_command_again(const bench_arguments& arguments, c
 std::chrono::seconds bench_patience(const harness::bench_options& options) {
   constexpr std::int64_t to_begin = 60;     // inputs, connections, code to be loaded
   constexpr std::int64_t ms_per_step = 20;  // ten columns of 2 ms: what 8192 tokens take is less
-  return std::chrono::seconds(to_begin + std::int64_t{options.launches} * options.steps * ms_per_step / 1000);
+  const auto transports = static_cast<std::int64_t>(options.transports.size());
+  return std::chrono::seconds(to_begin + transports * options.launches * options.steps * ms_per_step / 1000);
 }
 
 }  // namespace switchyard::tools

@@ -21,7 +21,8 @@ struct bench_arguments {
   std::string seed = "1";
   std::string routing = "uniform";
   std::string lamport = "auto";
-  std::string lamport_max_tokens = "64";
+  std::vector<std::string> transports;  ///< empty: the one that `lamport` says
+  std::string lamport_max_tokens = std::to_string(one_sided_config().lamport_max_tokens);
   std::string host_jitter = "0";
   std::string repeat = "1";
   std::vector<std::string> rates;
@@ -31,7 +32,11 @@ struct bench_arguments {
   bool yardsticks_only = false;
 };
 
-/// Adds them to the command line.
+inline constexpr std::int64_t most_tokens = 65536;  ///< some 4 GB of buffers per rank and transport at hidden 7168
+
+/// Adds to the command line what says of which steps and how often: profile, ranks, launches, steps, seed, routing.
+void add_step_options(CLI::App& command, bench_arguments& into);
+/// Adds all of them.
 void add_bench_options(CLI::App& command, bench_arguments& into);
 
 /// The rest throws input_error naming the option.

@@ -10,7 +10,6 @@
 #include "bench_output.hpp"
 #include "commands.hpp"
 #include "switchyard/harness/bench_repeat.hpp"
-#include "switchyard/spec/errors.hpp"
 
 namespace switchyard::tools {
 namespace {
@@ -23,6 +22,7 @@ harness::exit_code repeat_bench(const bench_arguments& arguments, const harness:
   const auto points = harness::collect_repeats(command, repeats, bench_patience(options), note);
   for (const auto& point : points) file.write(harness::to_json(point));
   std::cout << harness::repeat_table(points);
+  conclude_transports(options, harness::trips_of(points), file);
   const bool complete = !points.empty() && std::ranges::all_of(points, [&](const auto& point) {
     return point.round_trip_us.size() == static_cast<std::size_t>(repeats);
   });
@@ -44,18 +44,7 @@ harness::exit_code bench(const bench_arguments& arguments) {
   }
   if (repeats > 1) return repeat_bench(arguments, options, repeats);
   bench_output output(options, rates, arguments.out);
-  try {
-    harness::run_bench(options, output);
-  } catch (const harness::wrong_result& wrong) {
-    std::cerr << "switchyard: bench: wrong result, no time is told: " << wrong.what() << std::endl;
-    return harness::exit_code::failed;
-  } catch (const peer_fault& fault) {
-    std::cerr << "switchyard: " << fault.what() << std::endl;
-    return harness::exit_code::failed;
-  } catch (const cuda_error& failure) {
-    std::cerr << "switchyard: " << failure.what() << std::endl;
-    return harness::exit_code::failed;
-  }
+  if (!measure_or_tell("bench", [&] { harness::run_bench(options, output); })) return harness::exit_code::failed;
   // After the library has given everything back: the yardsticks run in processes of their own on the same GPUs.
   if (!arguments.without_nccl) {
     std::vector<std::string> more{"--yardsticks-only"};

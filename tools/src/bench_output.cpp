@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench_output.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "switchyard/harness/machine.hpp"
 #include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/scenario_error.hpp"
+#include "switchyard/spec/errors.hpp"
 
 namespace switchyard::tools {
 namespace {
@@ -60,8 +62,8 @@ void bench_output::point(const harness::bench_point& measured) {
   points_.push_back(measured);
   file_.write(harness::to_json(measured, link_, rates_));
   const auto figures = harness::figures_of(measured, link_);
-  tell("  " + std::to_string(figures.round_trip_us) + " us a round trip, " +
-       std::to_string(figures.round_trip_of_floor) + " of the floor");
+  tell("  " + std::string(to_string(measured.asked)) + ": " + std::to_string(figures.round_trip_us) +
+       " us a round trip, " + std::to_string(figures.round_trip_of_floor) + " of the floor");
 }
 
 void bench_output::nccl_found(const harness::nccl_library& used) {
@@ -75,12 +77,50 @@ void bench_output::measured(const harness::nccl_measurement& one) {
   file_.write(harness::to_json(one));
 }
 
+std::vector<harness::bench_point> bench_output::compared_points() const {
+  const auto& all = options_.transports;
+  const bool has_auto = std::ranges::count(all, harness::bench_transport::automatic) != 0;
+  const auto by = has_auto ? harness::bench_transport::automatic : all.front();
+  std::vector<harness::bench_point> result;
+  std::ranges::copy_if(points_, std::back_inserter(result), [&](const auto& point) { return point.asked == by; });
+  return result;
+}
+
 void bench_output::conclude() {
+  const auto compared = compared_points();
   if (!nccl_.empty()) {
-    for (const auto& point : points_) file_.write(harness::nccl_best_json(nccl_, point.tokens));
+    for (const auto& point : compared) file_.write(harness::nccl_best_json(nccl_, point.tokens));
   }
   std::cout << harness::bench_table(points_, link_, rates_) << '\n'
-            << harness::nccl_table(points_, link_, library_, nccl_);
+            << harness::nccl_table(compared, link_, library_, nccl_);
+  conclude_transports(options_, harness::trips_of(points_), file_);
+}
+
+void conclude_transports(const harness::bench_options& options, std::span<const harness::trip_samples> trips,
+                         line_file& file) {
+  const auto asked = [&](harness::bench_transport which) { return std::ranges::count(options.transports, which) != 0; };
+  if (!asked(harness::bench_transport::fence) || !asked(harness::bench_transport::lamport)) return;
+  const auto crossover = harness::crossover_of(harness::compare_transports(trips));
+  file.write(harness::to_json(crossover));
+  std::cout << '\n' << harness::crossover_text(crossover);
+  if (!asked(harness::bench_transport::automatic)) return;
+  const auto verdicts = harness::check_auto(trips);
+  file.write(harness::auto_check_json(verdicts));
+  std::cout << harness::auto_check_text(verdicts);
+}
+
+bool measure_or_tell(const std::string& command, const std::function<void()>& measure) {
+  try {
+    measure();
+    return true;
+  } catch (const harness::wrong_result& wrong) {
+    tell("switchyard: " + command + ": wrong result, no time is told: " + wrong.what());
+  } catch (const peer_fault& fault) {
+    tell("switchyard: " + command + ": " + fault.what());
+  } catch (const cuda_error& failure) {
+    tell("switchyard: " + command + ": " + failure.what());
+  }
+  return false;
 }
 
 void yardstick_output::note(const std::string& line) { tell(line); }

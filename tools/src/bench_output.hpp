@@ -3,10 +3,13 @@
 #pragma once
 
 #include <fstream>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "switchyard/harness/bench_crossover.hpp"
 #include "switchyard/harness/bench_nccl.hpp"
 #include "switchyard/harness/bench_record.hpp"
 
@@ -44,11 +47,22 @@ class bench_output final : public harness::bench_observer, public harness::nccl_
   const harness::bench_options& options_;
   harness::extra_rates rates_;
   line_file file_;
+  /// Those by auto where it was measured, else by the first transport: one a count of tokens.
+  [[nodiscard]] std::vector<harness::bench_point> compared_points() const;
+
   harness::link_yardstick link_;
   std::vector<harness::bench_point> points_;
   harness::nccl_library library_{{}, "not asked for", {}};
   std::vector<harness::nccl_measurement> nccl_;
 };
+
+/// Crossover and check of auto, to file and standard output; each where its transports were asked for.
+void conclude_transports(const harness::bench_options& options, std::span<const harness::trip_samples> trips,
+                         line_file& file);
+
+/// Runs `measure`. What can go wrong in it with the library or the GPUs is told: a line on standard error that begins
+/// with `command`. Returns whether nothing did.
+bool measure_or_tell(const std::string& command, const std::function<void()>& measure);
 
 /// The yardsticks alone, for a process that reads them: JSON lines on standard output. Throws environment_error when
 /// nobody reads any more.

@@ -17,7 +17,7 @@
 namespace switchyard::tools {
 namespace {
 
-/// The value that a case has for a field of scenarios, as records write it: "absent.rank" is a member of a member. A
+/// The value that a case has for a field of scenarios, as records write it: "inject.rank" is a member of a member. A
 /// field that does not apply to the case, such as that of another routing law, is null there or left out.
 std::string value_text(const harness::case_spec& spec, const nlohmann::ordered_json& all, std::string_view field) {
   if (field == "profile") return spec.profile.empty() ? "-" : spec.profile;

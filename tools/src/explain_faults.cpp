@@ -21,8 +21,10 @@ std::vector<explanation> fault_explanations() {
        "more ranks than cores while the timeout is short; a link that lost a store.",
        "The missing ranks of the record, which are all that this rank lacked, against those of the other ranks: a rank "
        "that everybody misses is the one that is gone, two halves that miss each other are a cut between them. awaited "
-       "says whether the header came and only rows are missing. waited_ns near timeout_ns on all ranks is a real "
-       "absence; far above it the machine itself stood still."},
+       "says whether the header came and only rows are missing; arrival_ns has when each peer's header came, and null "
+       "for one that has not. waited_ns near timeout_ns on all ranks is a real absence; far above it the machine "
+       "itself "
+       "stood still."},
       {code, to_string(fault_code::step_mismatch),
        "A peer has declared another step than this rank: a header that is valid and whose digest differs. No row of "
        "that step was read as data.",
@@ -31,20 +33,21 @@ std::vector<explanation> fault_explanations() {
        "that run different configurations or builds; a rank restarted alone.",
        "field names the first value that differs, expected is this rank's and actual the other's: explain FIELD says "
        "where it comes from. Compare what both callers passed to that step; the rank that all others name is the odd "
-       "one."},
+       "one. With from_notice there are no values: the notice met this rank in the phase before. To see such records, "
+       "run faults/disagree: it makes one rank declare another value of each field."},
       {code, to_string(fault_code::order_mismatch),
        "A peer is in the other phase of the same step: its combine header is there while its dispatch header is due, "
        "or "
        "the reverse.",
        "One rank skipped a call, made it twice, or replayed the graph of the wrong phase.",
        "The sequence of calls of the rank named, against that of a rank that is not named; captured graphs before "
-       "anything else."},
+       "anything else. faults/order_of_phases shows what it looks like."},
       {code, to_string(fault_code::out_of_order),
        "This rank ran a phase that is not due on its own workspace: two dispatches without a combine, or a combine "
        "without a dispatch. Nothing was sent.",
        "A graph replayed out of turn; two instances that share a workspace and interleave their steps.",
-       "This rank's own order of launches and replays. Peers will time out or see the notice: their records point back "
-       "here."},
+       "This rank's own order of launches and replays. Peers see the notice at once and name this rank. "
+       "faults/skipped_phase leaves a phase out, eagerly and from graphs."},
       {code, to_string(fault_code::bad_header),
        "A header contradicts itself: the rows that it announces are not the bits that its routing bitmap has, or its "
        "digest is not that of its fields.",

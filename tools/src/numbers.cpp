@@ -31,6 +31,16 @@ std::uint64_t parse_count(const std::string& option, const std::string& text) {
   return *number;
 }
 
+std::int64_t parse_count_within(const std::string& option, const std::string& text, std::int64_t least,
+                                std::int64_t most) {
+  const auto value = parse_count(option, text);
+  if (value < static_cast<std::uint64_t>(least) || value > static_cast<std::uint64_t>(most)) {
+    throw harness::input_error(option + ": " + text + ": must be " + std::to_string(least) + " to " +
+                               std::to_string(most));
+  }
+  return static_cast<std::int64_t>(value);
+}
+
 std::int64_t parse_rank_count(const std::string& option, const std::string& text) {
   const auto number = whole_number(text);
   if (!number || *number < 1 || *number > max_ep_size) {

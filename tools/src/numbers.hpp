@@ -12,6 +12,10 @@ namespace switchyard::tools {
 /// A decimal number below 2^64. Throws input_error naming `option` and `text`.
 std::uint64_t parse_count(const std::string& option, const std::string& text);
 
+/// The same, from `least` to `most`.
+std::int64_t parse_count_within(const std::string& option, const std::string& text, std::int64_t least,
+                                std::int64_t most);
+
 /// A number of ranks, 1 to max_ep_size. Throws as parse_count.
 std::int64_t parse_rank_count(const std::string& option, const std::string& text);
 

@@ -111,8 +111,8 @@ class explain_case_output : public testing::Test {
         "top_k": 2, "num_experts": 6, "dtype": "bf16", "dispatch_format": "bf16"}}})";
     std::ofstream(folder_ / "one.json") << R"({"suite": "one", "description": "d", "scenarios": [{"name": "s",
         "sentence": "What it is about.", "tags": ["quick"], "profile": "tiny", "ranks": 3, "tokens": 4,
-        "timeout_ms": 300, "expected_fault": "timeout", "absent": {"rank": 2, "step": 1},
-        "sweep": {"kind": "product", "axes": {"absent.phase": ["dispatch", "combine"]}}}]})";
+        "timeout_ms": 300, "expected_fault": "timeout", "inject": {"kind": "stop", "rank": 2, "step": 1},
+        "sweep": {"kind": "product", "axes": {"inject.phase": ["dispatch", "combine"]}}}]})";
   }
   /// Name, value and origin of each field, as printed.
   std::string explained(const std::string& id) {
@@ -135,8 +135,8 @@ class explain_case_output : public testing::Test {
 };
 
 TEST_F(explain_case_output, has_every_field_with_its_value_and_origin) {
-  const auto text = explained("one/s@absent.phase=combine,steps=7");
-  EXPECT_NE(text.find("one/s@absent.phase=combine,steps=7\n  What it is about.\n"), std::string::npos) << text;
+  const auto text = explained("one/s@inject.phase=combine,steps=7");
+  EXPECT_NE(text.find("one/s@inject.phase=combine,steps=7\n  What it is about.\n"), std::string::npos) << text;
   const auto line = [&text](const std::string& field) {
     const auto at = text.find("\n  " + field + ' ');
     if (at == std::string::npos) return std::string("none");
@@ -146,8 +146,8 @@ TEST_F(explain_case_output, has_every_field_with_its_value_and_origin) {
     }
     return words;
   };
-  EXPECT_EQ(line("absent.phase"), "absent.phase combine swept");
-  EXPECT_EQ(line("absent.rank"), "absent.rank 2 set");
+  EXPECT_EQ(line("inject.phase"), "inject.phase combine swept");
+  EXPECT_EQ(line("inject.rank"), "inject.rank 2 set");
   EXPECT_EQ(line("steps"), "steps 7 set in the id");
   EXPECT_EQ(line("hidden_size"), "hidden_size 64 profile");
   EXPECT_EQ(line("profile"), "profile tiny set");
@@ -155,7 +155,8 @@ TEST_F(explain_case_output, has_every_field_with_its_value_and_origin) {
   EXPECT_EQ(line("runtime_max_tokens"), "runtime_max_tokens - default");
   EXPECT_EQ(line("timeout_ms"), "timeout_ms 300 set");
   // A field that is neither here nor in spec_json() would show no value, and would be missing in records.
-  const std::set<std::string_view> need_not_apply{"late_rank", "runtime_max_tokens", "token_counts", "trace"};
+  const std::set<std::string_view> need_not_apply{"late_rank", "runtime_max_tokens", "token_counts", "trace",
+                                                  "warmup_timeout_ms"};
   for (const auto& rule : harness::field_rules()) {
     EXPECT_NE(line(std::string(rule.name)), "none") << rule.name;
     const bool may_not_apply = need_not_apply.contains(rule.name);
@@ -163,7 +164,7 @@ TEST_F(explain_case_output, has_every_field_with_its_value_and_origin) {
   }
   EXPECT_NE(text.find(" of payload rows to other ranks with seed 5, if every step ends; needs "), std::string::npos);
   EXPECT_NE(text.find("run it: switchyard run --scenarios " + folder_.string() +
-                      " --case one/s@absent.phase=combine,steps=7 --seed 5\n"),
+                      " --case one/s@inject.phase=combine,steps=7 --seed 5\n"),
             std::string::npos)
       << text;
 }

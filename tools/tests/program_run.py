@@ -47,13 +47,13 @@ class Run(unittest.TestCase):
         (self.scenarios / "profiles.json").write_text(json.dumps(PROFILES))
         self.suite("small", steps=2, sweep={"ranks": [1, 2], "tokens": [0, 5], "variation": ["fixed", "vary"]})
         self.suite("slow", ranks=2, tokens=1, steps=12, late_us=20000, sweep={"extra_bytes": list(range(20))})
-        self.suite("absent", ranks=3, tokens=4, steps=2, timeout_ms=200, expected_fault="timeout",
-                   absent={"rank": 1, "step": 1}, sweep={"absent.phase": ["dispatch", "combine"]})
+        self.suite("stopped", ranks=3, tokens=4, steps=2, timeout_ms=200, expected_fault="timeout",
+                   inject={"kind": "stop", "rank": 1, "step": 1}, sweep={"inject.phase": ["dispatch", "combine"]})
         # A deadline of a millisecond that ranks arriving up to 0.2 s apart cannot keep.
         self.suite("hasty", ranks=2, tokens=1, steps=20, timeout_ms=1, late_us=200000)
         # Waits a minute for a rank that does not come.
         self.suite("stuck", ranks=3, tokens=4, steps=2, timeout_ms=60000, expected_fault="timeout",
-                   absent={"rank": 1, "step": 1})
+                   inject={"kind": "stop", "rank": 1, "step": 1})
 
     def suite(self, name, sweep=None, **fields):
         scenario = {"name": "s", "sentence": "x", "profile": "tiny", **fields}

@@ -162,10 +162,10 @@ TEST_F(program, ranks_can_be_replaced_and_the_new_id_works) {
   EXPECT_EQ(run({"run", "--case", records.cases[0]["id"]}).code, 0);
 }
 
-TEST_F(program, an_absent_rank_that_faults_as_expected_is_a_pass) {
+TEST_F(program, a_rank_that_stops_and_faults_as_expected_is_a_pass) {
   write("faults.json", suite("faults", R"("ranks": 3, "tokens": 4, "steps": 2, "timeout_ms": 200,
-      "expected_fault": "timeout", "absent": {"rank": 1, "step": 1}, "sweep": {"kind": "product",
-      "axes": {"absent.phase": ["dispatch", "combine"]}})"));
+      "expected_fault": "timeout", "inject": {"kind": "stop", "rank": 1, "step": 1}, "sweep": {"kind": "product",
+      "axes": {"inject.phase": ["dispatch", "combine"]}})"));
   const auto result = run({"run", "faults"});
   EXPECT_EQ(result.code, 0) << result.out;
   for (const auto& one : only_records("records").cases) {
@@ -294,8 +294,14 @@ TEST_F(program, bad_usage_is_one_line_and_exit_code_5_and_no_records) {
       {{"bench", "--host-jitter-us", "1s"}, "--host-jitter-us: 1s: must be "},
       {{"bench", "--lamport", "no"}, "--lamport: no: must be one of off, auto, on"},
       {{"bench", "--lamport-max-tokens", "0"}, "--lamport-max-tokens: 0: must be "},
+      {{"bench", "--transports", "fence,no"}, "--transports: no: must be one of fence, lamport, auto"},
+      {{"bench", "--transports", "auto,fence,auto"}, "--transports: auto: is named twice"},
+      {{"bench", "--transports", "auto", "--lamport", "on"}, "--transports excludes --lamport"},
+      {{"tune", "--max-tokens", "1"}, "--max-tokens: 1: must be 2 to 65536"},
+      {{"tune", "--profile", "none"}, "--profile: none: must be one of "},
+      {{"tune", "--transports", "fence"}, "The following arguments were not expected: "},
       {{"bench", "--repeat", "0"}, "--repeat: 0: must be 1 to 100"},
-      {{"rnu"}, "unknown command rnu; commands are list, run, explain and bench"},
+      {{"rnu"}, "unknown command rnu; commands are list, run, explain, bench and tune"},
   };
   for (const auto& [arguments, message] : usages) {
     const auto result = run(arguments);

@@ -39,6 +39,18 @@ class Fabric(unittest.TestCase):
         self.assertEqual(result.returncode, 3)
         self.assertEqual(json.loads(result.stdout)["record"], "error")
 
+    def test_measuring_needs_two_gpus(self):
+        for command in (["bench", "--transports", "fence,lamport,auto"], ["tune"]):
+            result = run(self.folder, *command)
+            self.assertEqual(result.returncode, 3, command)
+            self.assertEqual(result.stdout, "")
+            self.assertRegex(result.stderr, rf"\Aswitchyard: {command[0]}: (2 ranks need a GPU each, found 0|this build has "
+                                            r"no CUDA fabric; it is what bench measures)\n\Z")
+        result = run(self.folder, "tune", "--json")
+        self.assertEqual(result.returncode, 3)
+        error = json.loads(result.stdout)
+        self.assertEqual((error["record"], error["exit_code"]), ("error", 3))
+
     def test_options_that_make_no_sense_are_refused(self):
         for arguments, message in (
                 (["--fabric", "tpu"], "--fabric: tpu: must be host or cuda"),

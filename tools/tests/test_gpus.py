@@ -5,6 +5,7 @@ Usage: test_gpus.py PROGRAM
 Skipped where there is no GPU, or failed where SWITCHYARD_REQUIRE_GPUS says that there must be.
 """
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -57,6 +58,16 @@ class Gpus(unittest.TestCase):
         result = run(self.folder, "run", "graphs", "--filter", "*/epoch_wrap@*", "--fabric", "cuda", "--gpus", "1",
                      "--out", "graphs")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_tune_says_what_to_set(self):
+        result = run(self.folder, "tune", "--max-tokens", "4", "--launches", "8", "--steps", "10", "--json")
+        if result.returncode == 3 and int(os.environ.get("SWITCHYARD_REQUIRE_GPUS") or 0) < 2:
+            self.skipTest(result.stderr)
+        self.assertIn(result.returncode, (0, 4), result.stderr)  # 4: noise may hide what is right
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertEqual([line["record"] for line in lines], ["bench_header", "bench_link", "bench_tune"])
+        self.assertEqual([point["tokens"] for point in lines[-1]["points"]][0], 1)
+        self.assertIn(lines[-1]["lamport"], ("auto", "off"))
 
 
 if __name__ == "__main__":

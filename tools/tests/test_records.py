@@ -36,15 +36,15 @@ class Records(Run):
         self.assertTrue(case["reason"] and case["faults"] and case["findings"])
 
     def test_a_fault_that_was_due(self):
-        self.run_program("run", "absent")
+        self.run_program("run", "stopped")
         for case in self.cases_in():
             self.assertEqual(case["status"], "pass")
             self.assertEqual([fault["missing"] for fault in case["time"]["faults"]], [[1], [1]])
 
     def test_same_seed_same_bytes(self):
         for where in ("a", "b"):
-            self.run_program("run", "small", "absent", "--seed", "7", "--out", where)
-        self.run_program("run", "small", "absent", "--seed", "8", "--out", "c")
+            self.run_program("run", "small", "stopped", "--seed", "7", "--out", where)
+        self.run_program("run", "small", "stopped", "--seed", "8", "--out", "c")
         first, second, other = ([json.dumps(without_time(case)) for case in self.cases_in(where)] for where in "abc")
         self.assertEqual(first, second)
         self.assertNotEqual(first, other)

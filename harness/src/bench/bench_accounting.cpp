@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace switchyard::harness {
 namespace {
@@ -24,7 +25,10 @@ order_statistics order_statistics_of(std::vector<double> values) {
   result.count = values.size();
   if (values.empty()) return result;
   result.p50 = percentile_of(values, 50);
-  if (values.size() >= least_for_p90) result.p90 = percentile_of(values, 90);
+  if (values.size() >= least_for_p90) {
+    result.p10 = percentile_of(values, 10);
+    result.p90 = percentile_of(values, 90);
+  }
   if (values.size() >= least_for_p99) result.p99 = percentile_of(values, 99);
   return result;
 }
@@ -33,6 +37,13 @@ double median_of(std::vector<double> values) {
   std::ranges::sort(values);
   const auto half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::vector<std::size_t> turns_of_round(std::size_t count, int round) {
+  std::vector<std::size_t> turns(count);
+  std::iota(turns.begin(), turns.end(), std::size_t{0});
+  if (round % 2 != 0) std::ranges::reverse(turns);
+  return turns;
 }
 
 std::vector<double> max_over_ranks(std::span<const std::vector<double>> of_ranks) {

@@ -121,10 +121,12 @@ void bench_check::run_step(bench_group& group) {
     views.push_back(group.dispatch(one, tokens_, group.fixed_buffers(one)));
   }
   group.synchronize();
+  taken_ = views.front().transport;
+  taken_because_ = views.front().transport_reason;
   golden_ = reference::dispatch(shape_of(options_, tokens_, views.front().order), routing_);
   for (auto& one : group.ranks()) {
     compare_views(one, views[static_cast<std::size_t>(one.rank)]);
-    auto* rows = group.of(one).instance->combine_input_buffer(options_.params.dtype).data;
+    auto* rows = group.instance(one).combine_input_buffer(options_.params.dtype).data;
     launch_expert_rows(rows, static_cast<std::uint32_t>(one.rank), static_cast<std::uint64_t>(options_.ranks * tokens_),
                        static_cast<std::uint64_t>(options_.params.hidden_size), one.stream.get());
   }

@@ -21,6 +21,9 @@ class bench_check {
 
   [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::string describe() const;
+  /// What the library chose for the step.
+  [[nodiscard]] transport taken() const noexcept { return taken_; }
+  [[nodiscard]] std::string taken_because() const { return std::string(taken_because_); }
 
  private:
   void compare_views(const timed_rank& on, const dispatch_result& views);
@@ -35,6 +38,8 @@ class bench_check {
   std::vector<reference::rank_routing> routing_;
   std::vector<reference::dispatched_rank> golden_;
   std::uint64_t rows_ = 0;
+  transport taken_ = transport::fence;
+  std::string_view taken_because_;
 };
 
 }  // namespace switchyard::harness

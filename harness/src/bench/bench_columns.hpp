@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns of a point: the same steps, timed in several ways. Each leaves outputs behind that a check can compare.
+// The columns of a point beside its headline (round_trips.hpp): the same steps by the transport that the group uses,
+// timed in several ways. Each leaves outputs behind that a check can compare.
 #pragma once
 
 #include "bench_check.hpp"
@@ -14,8 +15,6 @@ struct column_context {
   const device_reader& reader;
 };
 
-/// The headline, with readings of the GPUs round every launch.
-void time_round_trips(const column_context& with, bench_point& point);
 /// Inputs and outputs in as many copies as it takes for none to be in the second-level cache when its turn comes, which
 /// is emptied before each launch. Throws wrong_result when a copy of the output is not the fixed output.
 void time_cold(const column_context& with, bench_point& point);

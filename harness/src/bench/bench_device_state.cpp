@@ -43,6 +43,19 @@ std::vector<marked_launch> marks_of(const std::vector<std::vector<device_state>>
   return marks;
 }
 
+std::vector<std::vector<marked_launch>> marks_of_turns(const std::vector<std::vector<device_state>>& readings,
+                                                       const std::vector<std::size_t>& turns, std::size_t count) {
+  std::vector<int> own_number;
+  std::vector<int> launches(count, 0);
+  for (const auto turn : turns) own_number.push_back(launches[turn]++);
+  std::vector<std::vector<marked_launch>> marks(count);
+  for (auto& mark : marks_of(readings)) {
+    const auto place = static_cast<std::size_t>(mark.launch);
+    marks[turns.at(place)].push_back({own_number[place], mark.rank, std::move(mark.moved)});
+  }
+  return marks;
+}
+
 std::optional<double> link_bytes_per_step(const device_state& before, const device_state& after, std::uint64_t steps) {
   if (!before.nvlink_data_tx_kib || !after.nvlink_data_tx_kib || steps == 0) return std::nullopt;
   if (*after.nvlink_data_tx_kib < *before.nvlink_data_tx_kib) return std::nullopt;

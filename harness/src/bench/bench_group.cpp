@@ -6,6 +6,27 @@
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
+namespace {
+
+one_sided_config config_for(const bench_options& options, bench_transport which) {
+  one_sided_config config;
+  config.timeout = std::chrono::seconds(3);
+  config.warmup_timeout = std::chrono::seconds(15);  // of construction too, which loads code
+  switch (which) {
+    case bench_transport::fence: config.lamport = choice::off; break;
+    case bench_transport::lamport:
+      config.lamport = choice::on;
+      config.lamport_max_tokens = options.params.max_tokens_per_rank;
+      break;
+    case bench_transport::automatic:
+      config.lamport = options.lamport;
+      config.lamport_max_tokens = options.lamport_max_tokens;
+      break;
+  }
+  return config;
+}
+
+}  // namespace
 
 bench_group::bench_group(const bench_options& options, const bench_inputs& inputs)
     : timed_ranks(options.ranks), options_(options), library_(static_cast<std::size_t>(options.ranks)) {
@@ -22,22 +43,21 @@ bench_group::bench_group(const bench_options& options, const bench_inputs& input
     mine.output = take_device(static_cast<std::size_t>(options.params.max_tokens_per_rank) * output_row_bytes());
     check_cuda(cudaDeviceSynchronize(), "uploading inputs");
   }
-  const auto backends = make_in_process_backends(options.ranks);
-  on_every_rank(options.ranks, [&](int rank) {
+  for (const auto which : options.transports) connect(which);
+}
+
+void bench_group::connect(bench_transport which) {
+  const auto backends = make_in_process_backends(options_.ranks);
+  on_every_rank(options_.ranks, [&](int rank) {
     ranks()[static_cast<std::size_t>(rank)].make_current();
     bootstrap boot;
     boot.rank = rank;
-    boot.ep_size = options.ranks;
+    boot.ep_size = options_.ranks;
     boot.kind = fabric_kind::cuda;
     boot.device = rank;
     boot.comm_backend = backends[static_cast<std::size_t>(rank)];
-    one_sided_config config;
-    config.timeout = std::chrono::seconds(3);
-    config.warmup_timeout = std::chrono::seconds(15);  // of construction too, which loads code
-    config.lamport = options.lamport;
-    config.lamport_max_tokens = options.lamport_max_tokens;
-    library_[static_cast<std::size_t>(rank)].instance =
-        std::make_unique<one_sided_all_to_all>(boot, options.params, config);
+    library_[static_cast<std::size_t>(rank)].instances.push_back(
+        std::make_unique<one_sided_all_to_all>(boot, options_.params, config_for(options_, which)));
   });
 }
 
@@ -46,7 +66,7 @@ bench_group::~bench_group() {
     (void)cudaSetDevice(one.rank);
     (void)cudaStreamSynchronize(one.stream.get());
   }
-  for (auto& mine : library_) mine.instance.reset();
+  for (auto& mine : library_) mine.instances.clear();
 }
 
 std::size_t bench_group::output_row_bytes() const noexcept {
@@ -69,21 +89,24 @@ dispatch_result bench_group::dispatch(const timed_rank& on, std::int64_t tokens,
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (row_bytes_[i] != 0) inputs.*members[i] = {buffers.payloads[i], row_bytes_[i], true};
   }
-  return of(on).instance->dispatch(inputs, {tokens}, on.stream.get());
+  return instance(on).dispatch(inputs, {tokens}, on.stream.get());
 }
 
 void bench_group::combine(const timed_rank& on, std::int64_t tokens, const step_buffers& buffers) {
   const auto type = options_.params.dtype;
-  auto& instance = *of(on).instance;
-  const void* rows = instance.combine_input_buffer(type).data;
-  instance.combine({rows, options_.params.hidden_size, type}, {buffers.output, tokens}, on.stream.get());
+  auto& used = instance(on);
+  const void* rows = used.combine_input_buffer(type).data;
+  used.combine({rows, options_.params.hidden_size, type}, {buffers.output, tokens}, on.stream.get());
 }
 
 void bench_group::synchronize() {
   timed_ranks::synchronize();
   for (auto& one : ranks()) {
-    if (const auto fault = of(one).instance->status()) {
-      throw peer_fault("bench: rank " + std::to_string(one.rank) + " has recorded a fault: " +
+    for (std::size_t i = 0; i < of(one).instances.size(); ++i) {
+      const auto fault = of(one).instances[i]->status();
+      if (!fault) continue;
+      throw peer_fault("bench: rank " + std::to_string(one.rank) + ", transport " +
+                           std::string(to_string(options_.transports[i])) + ", has recorded a fault: " +
                            std::string(to_string(fault->code)) + " of rank " + std::to_string(fault->rank),
                        *fault);
     }

@@ -117,6 +117,9 @@ json to_json(const bench_point& point, const link_yardstick& link, const extra_r
   json result;
   result["record"] = "bench_point";
   result["tokens"] = point.tokens;
+  result["transport"] = to_string(point.asked);
+  result["taken"] = to_string(point.taken);
+  result["taken_because"] = point.taken_because;
   result["checked_rows"] = point.checked_rows;
   result["checked"] = point.checked_what;
   auto trip = launches_json(point.round_trip_us,

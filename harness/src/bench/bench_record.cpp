@@ -60,6 +60,8 @@ json bench_header_json(const environment& where, const bench_machine& machine, c
   header["started"] = started;
   header["env"] = to_json(where);
   header["machine"] = machine_json(machine);
+  json transports = json::array();
+  for (const auto which : options.transports) transports.push_back(to_string(which));
   header["options"] = {{"profile", options.profile},
                        {"ranks", options.ranks},
                        {"hidden_size", options.params.hidden_size},
@@ -72,6 +74,7 @@ json bench_header_json(const environment& where, const bench_machine& machine, c
                        {"launches", options.launches},
                        {"steps", options.steps},
                        {"stamped_launches", options.stamped_launches},
+                       {"transports", std::move(transports)},
                        {"lamport", std::string(to_string(options.lamport))},
                        {"lamport_max_tokens", options.lamport_max_tokens},
                        {"host_jitter_us", options.host_jitter_us},

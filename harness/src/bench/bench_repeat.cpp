@@ -21,14 +21,28 @@ struct point_times {
   double combine_us = 0;
 };
 
+/// What is measured again and again.
+using point_key = std::pair<std::int64_t, bench_transport>;
+
+struct point_line {
+  point_key key;
+  transport taken = transport::fence;
+  point_times times;
+};
+
 /// Of a line that is a whole point; nothing for any other.
-std::optional<std::pair<std::int64_t, point_times>> times_in(const std::string& line) {
+std::optional<point_line> point_in(const std::string& line) {
   const auto record = nlohmann::json::parse(line, nullptr, false);
   if (!record.is_object() || record.value("record", nlohmann::json()) != "bench_point") return std::nullopt;
   try {
     const auto time = [&](const char* of) { return record.at(of).at("time_us").get<double>(); };
-    return std::pair(record.at("tokens").get<std::int64_t>(),
-                     point_times{time("round_trip"), time("dispatch"), time("combine")});
+    const auto asked = bench_transport_of(record.at("transport").get<std::string>());
+    if (!asked) return std::nullopt;
+    const auto taken =
+        record.at("taken").get<std::string>() == to_string(transport::lamport) ? transport::lamport : transport::fence;
+    return point_line{{record.at("tokens").get<std::int64_t>(), *asked},
+                      taken,
+                      {time("round_trip"), time("dispatch"), time("combine")}};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -73,27 +87,30 @@ repeat_noise noise_of(std::span<const double> of_processes) {
 std::vector<repeated_point> collect_repeats(const std::vector<std::string>& command, int repeats,
                                             std::chrono::seconds patience,
                                             const std::function<void(const std::string&)>& note) {
-  std::map<std::int64_t, repeated_point> points;
+  std::map<point_key, repeated_point> points;
   for (int i = 1; i <= repeats; ++i) {
     note("process " + std::to_string(i) + " of " + std::to_string(repeats));
-    std::map<std::int64_t, point_times> of_process;
+    std::map<point_key, point_line> of_process;
     const auto end = read_child_lines(command, std::string(), patience, [&](const std::string& line) {
-      if (const auto times = times_in(line)) of_process.insert(*times);
+      if (const auto point = point_in(line)) of_process.emplace(point->key, *point);
     });
     if (!end.empty()) {
       note("process " + std::to_string(i) + " " + end);
       continue;
     }
-    for (const auto& [tokens, times] : of_process) {
-      auto& point = points[tokens];
-      point.tokens = tokens;
+    for (const auto& [key, one] : of_process) {
+      const auto& times = one.times;
+      auto& point = points[key];
+      point.tokens = key.first;
+      point.asked = key.second;
+      point.taken = one.taken;
       point.round_trip_us.push_back(times.round_trip_us);
       point.dispatch_us.push_back(times.dispatch_us);
       point.combine_us.push_back(times.combine_us);
     }
   }
   std::vector<repeated_point> result;
-  for (auto& [tokens, point] : points) result.push_back(std::move(point));
+  for (auto& [key, point] : points) result.push_back(std::move(point));
   return result;
 }
 
@@ -101,6 +118,8 @@ json to_json(const repeated_point& point) {
   json result;
   result["record"] = "bench_repeat";
   result["tokens"] = point.tokens;
+  result["transport"] = to_string(point.asked);
+  result["taken"] = to_string(point.taken);
   result["processes"] = point.round_trip_us.size();
   result["round_trip"] = noise_json(point.round_trip_us);
   result["dispatch"] = noise_json(point.dispatch_us);
@@ -110,12 +129,15 @@ json to_json(const repeated_point& point) {
 
 std::string repeat_table(const std::vector<repeated_point>& points) {
   std::string table =
-      "| tokens | processes | round trip us | spread us | A/A shift us | dispatch us | spread us | A/A shift us | "
-      "combine us | spread us | A/A shift us |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: "
+      "| tokens | transport | processes | round trip us | spread us | A/A shift us | dispatch us | spread us | A/A "
+      "shift us | "
+      "combine us | spread us | A/A shift us |\n| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | "
+      "---: "
       "| ---: |\n";
   for (const auto& point : points) {
-    table += "| " + std::to_string(point.tokens) + " | " + std::to_string(point.round_trip_us.size()) + " |" +
-             noise_cells(point.round_trip_us) + noise_cells(point.dispatch_us) + noise_cells(point.combine_us) + '\n';
+    table += "| " + std::to_string(point.tokens) + " | " + transport_text(point.asked, point.taken) + " | " +
+             std::to_string(point.round_trip_us.size()) + " |" + noise_cells(point.round_trip_us) +
+             noise_cells(point.dispatch_us) + noise_cells(point.combine_us) + '\n';
   }
   return table;
 }

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "bench_columns.hpp"
 #include "bench_machine.hpp"
+#include "round_trips.hpp"
 #include "switchyard/one_sided_all_to_all.hpp"
 
 namespace switchyard::harness {
@@ -22,23 +22,45 @@ phase_bytes bytes_of_phase(const bench_options& options, const bench_inputs& inp
   return phase_bytes_of(shape, routing, row, 0);
 }
 
-bench_point measure_point(const column_context& with, const bench_inputs& inputs, std::int64_t tokens) {
-  bench_point point;
-  point.tokens = tokens;
-  point.dispatch.bytes = bytes_of_phase(with.options, inputs, tokens, phase::dispatch);
-  point.combine.bytes = bytes_of_phase(with.options, inputs, tokens, phase::combine);
-
-  bench_check check(with.options, inputs, tokens);
-  check.run_step(with.group);
-  for (const auto column : {time_round_trips, time_eager, time_phases, time_streams}) {
+/// The columns beside the headline, of the transport that the group uses.
+void measure_columns(const column_context& with, bench_check& check, bench_point& point) {
+  for (const auto column : {time_eager, time_phases, time_streams}) {
     check.spoil_outputs(with.group);
     column(with, point);
     check.compare_outputs(with.group);
   }
   time_cold(with, point);  // compares its outputs with those just checked
-  point.checked_rows = check.rows();
-  point.checked_what = check.describe();
-  return point;
+}
+
+/// One point a transport.
+std::vector<bench_point> measure_points(const column_context& with, const bench_inputs& inputs, std::int64_t tokens) {
+  const auto& transports = with.options.transports;
+  std::vector<bench_point> points(transports.size());
+  std::vector<bench_check> checks;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    with.group.use(i);
+    auto& check = checks.emplace_back(with.options, inputs, tokens);
+    check.run_step(with.group);
+    auto& point = points[i];
+    point.tokens = tokens;
+    point.asked = transports[i];
+    point.taken = check.taken();
+    point.taken_because = check.taken_because();
+    point.dispatch.bytes = bytes_of_phase(with.options, inputs, tokens, phase::dispatch);
+    point.combine.bytes = bytes_of_phase(with.options, inputs, tokens, phase::combine);
+  }
+  round_trips trips(with, tokens);
+  trips.time(points);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    with.group.use(i);
+    checks[i].spoil_outputs(with.group);
+    trips.run_once(i);
+    checks[i].compare_outputs(with.group);
+    if (with.options.columns == bench_columns::all) measure_columns(with, checks[i], points[i]);
+    points[i].checked_rows = checks[i].rows();
+    points[i].checked_what = checks[i].describe();
+  }
+  return points;
 }
 
 }  // namespace
@@ -68,9 +90,11 @@ void run_bench(const bench_options& options, bench_observer& observer) {
   observer.note("measuring the link");
   const auto link = measure_link(group);
   observer.link(link);
-  for (const auto tokens : options.tokens) {
-    observer.note("measuring " + std::to_string(tokens) + " tokens per rank");
-    observer.point(measure_point({group, options, link, reader}, inputs, tokens));
+  for (auto due = options.tokens; !due.empty(); due = observer.further_tokens()) {
+    for (const auto tokens : due) {
+      observer.note("measuring " + std::to_string(tokens) + " tokens per rank");
+      for (const auto& point : measure_points({group, options, link, reader}, inputs, tokens)) observer.point(point);
+    }
   }
 }
 

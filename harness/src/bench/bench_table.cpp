@@ -22,6 +22,7 @@ std::string rate_cell(std::uint64_t bytes, double time_us) { return text_or_null
 std::vector<column> columns_of(const extra_rates& rates) {
   std::vector<column> columns{
       {"tokens", [](const auto& point, const auto&) { return std::to_string(point.tokens); }},
+      {"transport", [](const auto& point, const auto&) { return transport_text(point.asked, point.taken); }},
       {"round trip us", [](const auto&, const auto& of) { return two(of.round_trip_us); }},
       {"of floor", [](const auto&, const auto& of) { return two(of.round_trip_of_floor); }},
       {"p90 us",

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "switchyard/harness/bench_run.hpp"
+
 namespace switchyard::harness {
 
 inline std::string text_of(const char* format, double value) {
@@ -18,6 +20,12 @@ inline std::string text_of(const char* format, double value) {
 
 inline std::string text_or_null(const char* format, const std::optional<double>& value) {
   return value ? text_of(format, *value) : "null";
+}
+
+/// "fence", or "auto: lamport" where the library chose.
+inline std::string transport_text(bench_transport asked, transport taken) {
+  const auto name = std::string(to_string(asked));
+  return name == to_string(taken) ? name : name + ": " + std::string(to_string(taken));
 }
 
 /// To the nanosecond: the clock is no finer.

@@ -57,6 +57,22 @@ json finding_json(const finding& found) {
   return out;
 }
 
+json lanes_json(const std::vector<std::uint32_t>& arrivals_ns) {
+  json lanes = json::array();
+  for (const auto arrival : arrivals_ns) lanes.push_back(arrival == not_arrived ? json() : json(arrival));
+  return lanes;
+}
+
+json matrix_json(const std::vector<wait_matrix>& by_phase) {
+  if (by_phase.empty()) return {};
+  json out;
+  for (const auto which : {phase::dispatch, phase::combine}) {
+    auto& matrix = out[std::string(to_string(which))] = json::array();
+    for (const auto& lanes : by_phase[static_cast<std::size_t>(which)]) matrix.push_back(lanes_json(lanes));
+  }
+  return out;
+}
+
 /// The part of a fault that the case decides when the fault is due.
 json fault_json(const rank_fault& fault) {
   const auto& record = fault.record;
@@ -84,6 +100,8 @@ json fault_time_json(const rank_fault& fault) {
   out["missing"] = ranks_in(record.missing);
   out["waited_ns"] = record.waited_ns;
   out["timeout_ns"] = record.timeout_ns;
+  out["verdict_ns"] = fault.to_verdict ? json(fault.to_verdict->count()) : json();
+  out["arrival_ns"] = lanes_json(fault.arrivals_ns);
   out["message"] = fault.message;
   return out;
 }
@@ -95,6 +113,7 @@ json time_json(const case_result& result, std::chrono::nanoseconds elapsed) {
   for (const auto& step : result.times) dispatch.push_back(step.dispatch_ns);
   auto& combine = out["combine_ns"] = json::array();
   for (const auto& step : result.times) combine.push_back(step.combine_ns);
+  out["arrival_ns"] = matrix_json(result.arrivals_ns);
   auto& faults = out["faults"] = json::array();
   for (const auto& fault : result.faults) faults.push_back(fault_time_json(fault));
   return out;
@@ -145,12 +164,19 @@ json spec_json(const case_spec& spec) {
   out["warmup_timeout_ms"] = spec.warmup_timeout.count() == 0 ? json() : json(spec.warmup_timeout.count());
   out["late_us"] = spec.late.at_most.count();
   out["late_rank"] = spec.late.rank ? json(*spec.late.rank) : json();
-  out["absent"] = json();
-  if (spec.absent) {
-    out["absent"] = {
-        {"rank", spec.absent->rank}, {"step", spec.absent->step}, {"phase", to_string(spec.absent->phase)}};
+  out["inject"] = json();
+  if (spec.inject) {
+    const auto& fault = *spec.inject;
+    out["inject"] = {{"kind", to_string(fault.kind)},
+                     {"rank", fault.rank},
+                     {"step", fault.step},
+                     {"phase", to_string(fault.phase)},
+                     {"field", to_string(fault.field)},
+                     {"late_ms", fault.late.count()}};
   }
   out["expected_fault"] = to_string(spec.expected_fault);
+  out["prompt_verdict"] = spec.prompt_verdict;
+  out["recover"] = spec.recovers;
   return out;
 }
 

@@ -74,6 +74,29 @@ finding finding_of(const json_at& at) {
   return found;
 }
 
+std::vector<std::uint32_t> lanes_of(const json_at& at) {
+  require_array(at);
+  std::vector<std::uint32_t> lanes;
+  for (std::size_t i = 0; i < at.value.size(); ++i) {
+    const auto lane = element(at, i);
+    lanes.push_back(lane.value.is_null() ? not_arrived : integer_of<std::uint32_t>(lane));
+  }
+  return lanes;
+}
+
+std::vector<wait_matrix> matrices_of(const json_at& at) {
+  std::vector<wait_matrix> by_phase;
+  if (at.value.is_null()) return by_phase;
+  require_object(at);
+  for (const auto which : {phase::dispatch, phase::combine}) {
+    const auto rows = member(at, to_string(which));
+    require_array(rows);
+    auto& matrix = by_phase.emplace_back();
+    for (std::size_t i = 0; i < rows.value.size(); ++i) matrix.push_back(lanes_of(element(rows, i)));
+  }
+  return by_phase;
+}
+
 rank_fault fault_of(const json_at& at, const json_at& timing) {
   require_object(at);
   require_object(timing);
@@ -100,6 +123,10 @@ rank_fault fault_of(const json_at& at, const json_at& timing) {
     static_assert(max_ep_size == 256);
     insert(record.missing, rank);
   }
+  if (const auto verdict = member(timing, "verdict_ns"); !verdict.value.is_null()) {
+    fault.to_verdict = std::chrono::nanoseconds(integer_of<std::int64_t>(verdict));
+  }
+  fault.arrivals_ns = lanes_of(member(timing, "arrival_ns"));
   fault.message = text_of(member(timing, "message"));
   return fault;
 }
@@ -134,6 +161,7 @@ recorded_case parse_case_record(const nlohmann::json& record, const input_place&
     result.times.push_back(
         {integer_of<std::int64_t>(element(dispatch, i)), integer_of<std::int64_t>(element(combine, i))});
   }
+  result.arrivals_ns = matrices_of(member(timing, "arrival_ns"));
   const auto faults = list(member(at, "faults"));
   const auto fault_times = list(member(timing, "faults"));
   if (faults.value.size() != fault_times.value.size()) refuse(fault_times.place, "", "must be as long as /faults");

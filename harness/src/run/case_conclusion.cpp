@@ -6,111 +6,10 @@
 #include <tuple>
 
 #include "case_state.hpp"
+#include "fault_judgement.hpp"
 
 namespace switchyard::harness {
 namespace {
-
-using namespace std::chrono_literals;
-
-// How much later than its deadline a fault may be recorded: threads of a busy machine are not always running.
-constexpr std::chrono::nanoseconds fault_slack = 2s;
-
-bool is_absent(const case_spec& spec, int rank) { return spec.absent && spec.absent->rank == rank; }
-
-rank_set set_of(int rank) {
-  rank_set set{};
-  insert(set, rank);
-  return set;
-}
-
-// The record must name the absent rank and no other.
-bool names_exactly(const fault_record& record, int rank) {
-  const bool none_missing = record.missing == rank_set{};
-  const bool only_missing = record.missing == set_of(rank);
-  return record.rank == rank ? none_missing || only_missing : record.rank < 0 && only_missing;
-}
-
-// The first step in which ranks pass different T; nothing when there is none.
-std::optional<step_plan> first_disagreement(const case_state& state, int& step) {
-  for (step = 0; step < state.spec.steps; ++step) {
-    auto plan = make_step_plan(state.spec, state.options.seed, step);
-    if (plan.ranks_disagree()) return plan;
-  }
-  return std::nullopt;
-}
-
-// Every rank must record that T differs; who saw it for itself, with its own T and that of the rank it names.
-std::string mismatch_problem(const case_state& state, int rank, const fault_record& record, int steps_ended) {
-  int step = 0;
-  const auto plan = first_disagreement(state, step);
-  if (!plan) return "no step in which ranks disagree on T";
-  // Ranks run ahead by up to one phase, so a notice may find its reader still in the combine before.
-  const bool a_phase_behind = record.from_notice != 0 && record.phase == phase::combine && steps_ended == step - 1;
-  if (!a_phase_behind && (record.phase != phase::dispatch || steps_ended != step)) {
-    return "the fault was due in dispatch of step " + std::to_string(step);
-  }
-  if (record.field != step_field::runtime_max_tokens_per_rank) return "the field must be runtime_max_tokens_per_rank";
-  if (record.from_notice != 0) return {};
-  const auto own = static_cast<std::uint64_t>(plan->tokens_per_rank_of(rank));
-  if (record.expected != own) return "it must expect this rank's own T, " + std::to_string(own);
-  const bool names_a_peer = record.rank >= 0 && record.rank < state.spec.ep_size && record.rank != rank;
-  if (!names_a_peer || record.actual != static_cast<std::uint64_t>(plan->tokens_per_rank_of(record.rank))) {
-    return "it must name a peer and that peer's T";
-  }
-  return {};
-}
-
-std::string fault_problem(const case_state& state, int rank, const fault_record& record, int steps_ended) {
-  const auto& spec = state.spec;
-  if (spec.expected_fault == fault_code::none) return "a fault where none was due";
-  if (record.code != spec.expected_fault) {
-    return "the fault due was " + std::string(to_string(spec.expected_fault));
-  }
-  if (spec.runtime_max_tokens_from == runtime_max_rule::own_tokens) {
-    return mismatch_problem(state, rank, record, steps_ended);
-  }
-  if (!spec.absent) return {};
-  if (record.phase != spec.absent->phase) {
-    return "the fault was due in " + std::string(to_string(spec.absent->phase));
-  }
-  if (steps_ended != spec.absent->step) {
-    return "the fault was due in step " + std::to_string(spec.absent->step);
-  }
-  if (!names_exactly(record, spec.absent->rank)) {
-    return "it must name exactly rank " + std::to_string(spec.absent->rank);
-  }
-  if (std::chrono::nanoseconds(record.waited_ns) > spec.timeout + fault_slack) return "it came long after the deadline";
-  return {};
-}
-
-// Adds findings for faults that are missing, wrong or not due.
-void judge_faults(const case_state& state, finding_log& log) {
-  const auto& spec = state.spec;
-  for (int rank = 0; rank < spec.ep_size; ++rank) {
-    const auto& outcome = state.outcomes[static_cast<std::size_t>(rank)];
-    if (is_absent(spec, rank) || !outcome.done) continue;
-    finding found{.verdict = verdict::wrong_fault,
-                  .destination = rank,
-                  .buffer = "status",
-                  .expected = static_cast<std::uint64_t>(spec.expected_fault)};
-    if (outcome.fault) {
-      const std::string problem = fault_problem(state, rank, *outcome.fault, outcome.steps_ended);
-      if (problem.empty()) continue;
-      found.step = outcome.steps_ended;
-      found.actual = static_cast<std::uint64_t>(outcome.fault->code);
-      found.detail = problem + ": " + describe(*outcome.fault);
-      log.add(std::move(found));
-    } else if (spec.expected_fault != fault_code::none && outcome.error.empty()) {
-      found.detail = "no fault recorded where " + std::string(to_string(spec.expected_fault)) + " was due";
-      log.add(std::move(found));
-    } else if (outcome.error.empty() && outcome.steps_ended != spec.steps) {
-      found.step = outcome.steps_ended;
-      found.detail = "ended after " + std::to_string(outcome.steps_ended) + " of " + std::to_string(spec.steps) +
-                     " steps without a fault";
-      log.add(std::move(found));
-    }
-  }
-}
 
 void gather_findings(const case_state& state, const finding_log& faults, case_result& result) {
   for (const auto& outcome : state.outcomes) {
@@ -137,10 +36,21 @@ void gather_numbers(const case_state& state, bool all_done, case_result& result)
     // How far ranks get in a step that faults depends on timing.
     if (spec.expected_fault == fault_code::none) result.results_digest += outcome.results_digest;
     if (result.transport.empty()) result.transport = outcome.transport;
-    if (!is_absent(spec, rank)) steps_ended = std::min(steps_ended, outcome.steps_ended);
-    if (outcome.fault && !is_absent(spec, rank)) {
-      result.faults.push_back({rank, *outcome.fault, describe(*outcome.fault)});
+    if (!owes_no_record(spec, rank)) steps_ended = std::min(steps_ended, outcome.steps_ended);
+    if (outcome.fault && !owes_no_record(spec, rank)) {
+      const auto& lanes = outcome.fault->arrival_ns;
+      result.faults.push_back({rank,
+                               *outcome.fault,
+                               describe(*outcome.fault),
+                               time_to_verdict(state, rank),
+                               {lanes.begin(), lanes.begin() + spec.ep_size}});
     }
+  }
+  const bool have_arrivals = std::ranges::all_of(
+      state.outcomes, [](const rank_outcome& outcome) { return outcome.done && !outcome.arrivals_ns.empty(); });
+  for (std::size_t which = 0; have_arrivals && which < 2; ++which) {
+    auto& matrix = result.arrivals_ns.emplace_back();
+    for (const auto& outcome : state.outcomes) matrix.push_back(outcome.arrivals_ns[which]);
   }
   for (int step = 0; step < steps_ended; ++step) {
     const auto index = static_cast<std::size_t>(step);

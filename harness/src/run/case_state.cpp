@@ -41,9 +41,10 @@ one_sided_config config_of(const case_spec& spec) {
   one_sided_config config;
   config.extra_payload_bytes_per_token = spec.extra_bytes;
   config.timeout = spec.timeout;
-  // A rank that is absent from the very first step must be missed after `timeout`, not after the warm-up.
-  const bool absent_at_once = spec.absent && spec.absent->step == 0;
-  config.warmup_timeout = absent_at_once ? config.timeout : std::max(config.timeout, least_warmup);
+  // A rank that does not come in the very first step must be missed after `timeout`, not after the warm-up.
+  const bool missed_at_once =
+      spec.inject && spec.inject->step == 0 && (spec.inject->ends_rank() || spec.expected_fault == fault_code::timeout);
+  config.warmup_timeout = missed_at_once ? config.timeout : std::max(config.timeout, least_warmup);
   if (spec.warmup_timeout.count() != 0) config.warmup_timeout = spec.warmup_timeout;
   config.lamport = spec.lamport;
   config.lamport_max_tokens = spec.lamport_max_tokens;
@@ -107,13 +108,13 @@ std::optional<std::string> problem_of(const case_spec& spec) {
   if (spec.invalid_percent < 0 || spec.invalid_percent > 100) {
     return must("invalid_percent", spec.invalid_percent, "0 .. 100");
   }
-  if (spec.absent && (spec.absent->rank < 0 || spec.absent->rank >= spec.ep_size)) {
-    return must("absent.rank", spec.absent->rank, "a rank of the group, 0 .. " + std::to_string(spec.ep_size - 1));
+  if (spec.inject && (spec.inject->rank < 0 || spec.inject->rank >= spec.ep_size)) {
+    return must("inject.rank", spec.inject->rank, "a rank of the group, 0 .. " + std::to_string(spec.ep_size - 1));
   }
-  if (spec.absent && (spec.absent->step < 0 || spec.absent->step >= spec.steps)) {
-    return must("absent.step", spec.absent->step, "a step of the case, 0 .. " + std::to_string(spec.steps - 1));
+  if (spec.inject && (spec.inject->step < 0 || spec.inject->step >= spec.steps)) {
+    return must("inject.step", spec.inject->step, "a step of the case, 0 .. " + std::to_string(spec.steps - 1));
   }
-  if (spec.absent && spec.ep_size < 2) return must("ep_size", spec.ep_size, "at least 2 when a rank is absent");
+  if (spec.inject && spec.ep_size < 2) return must("ep_size", spec.ep_size, "at least 2 when a rank errs");
   return std::nullopt;
 }
 
@@ -129,6 +130,7 @@ case_state::case_state(const case_spec& which, const run_options& how, arena& fr
       backends(make_in_process_backends(which.ep_size)),
       before_construction(which.ep_size),
       after_construction(which.ep_size),
+      before_recovery(which.ep_size),
       after_steps(which.ep_size),
       live(static_cast<std::size_t>(which.ep_size), nullptr),
       outcomes(static_cast<std::size_t>(which.ep_size)) {
@@ -150,6 +152,7 @@ void case_state::call_off(const std::string& reason) {
   ring.stop();
   before_construction.call_off();
   after_construction.call_off();
+  before_recovery.call_off();
   const std::lock_guard lock(mutex);  // a rank takes itself out of `live` before it destroys its end
   called_off = true;
   when_called_off.notify_all();

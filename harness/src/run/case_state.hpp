@@ -25,9 +25,11 @@ namespace switchyard::harness {
 /// What one rank found. Written by the rank's thread and stream; read by others once `done` is seen.
 struct rank_outcome {
   finding_log log;
-  std::optional<fault_record> fault;
-  std::string error;         ///< an exception that was no peer_fault
-  bool unsupported = false;  ///< construction said that this machine cannot serve what is asked
+  std::optional<recorded_fault> fault;
+  std::optional<int> steps_before_fault;  ///< of a rank that has recovered from it
+  wait_matrix arrivals_ns;                ///< by phase of the last step, of each peer; none unless every step has ended
+  std::string error;                      ///< an exception that was no peer_fault
+  bool unsupported = false;               ///< construction said that this machine cannot serve what is asked
   std::vector<step_time> times;
   int steps_ended = 0;
   std::uint64_t checked_bytes = 0;
@@ -74,6 +76,7 @@ struct case_state {
 
   meeting before_construction;
   meeting after_construction;
+  meeting before_recovery;
   meeting after_steps;
   std::atomic<bool> construction_failed{false};
   std::atomic<std::uint64_t> progress{0};  ///< counts what ranks get done; a watchdog looks whether it moves

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps as graphs: each shape is captured once, before any peer can wait, and replayed with new inputs in place.
 #include "rank_runner.hpp"
+#include "switchyard/harness/declared_step.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -9,10 +10,6 @@ launch_mode launch_of(const case_spec& spec, int step) {
   if (spec.launch != launch_mode::mixed) return spec.launch;
   constexpr std::array turns{launch_mode::graph, launch_mode::eager, launch_mode::two_graphs};
   return turns.at(static_cast<std::size_t>(step) % turns.size());
-}
-
-bool stays_away(const case_spec& spec, int rank, int step, phase which) {
-  return spec.absent && spec.absent->rank == rank && spec.absent->step == step && spec.absent->phase == which;
 }
 
 }  // namespace
@@ -28,51 +25,59 @@ std::optional<rank_runner::replay_shape> rank_runner::replay_shape_of(int step) 
                       plan.combine_hidden_size,
                       plan.source,
                       launch == launch_mode::two_graphs,
-                      stays_away(spec_, rank_, step, phase::combine)};
+                      injected_at(step, phase::dispatch) != nullptr || injected_at(step, phase::combine) != nullptr
+                          ? std::optional(step)
+                          : std::nullopt};
 }
 
 void rank_runner::capture_steps() {
   for (int step = 0; step < spec_.steps; ++step) {
-    if (stays_away(spec_, rank_, step, phase::dispatch)) break;
+    if (ends_at(step, phase::dispatch)) break;
     const auto shape = replay_shape_of(step);
     if (!shape) continue;
-    if (!captured_.contains(*shape)) captured_.emplace(*shape, capture(*shape));
-    if (shape->without_combine) break;  // the rank's last step; the library would refuse another dispatch
+    if (!captured_.contains(*shape)) captured_.emplace(*shape, capture(step, *shape));
+    if (ends_at(step, phase::combine)) break;  // the rank's last step; the library would refuse another dispatch
   }
   device_->synchronize();
 }
 
-rank_runner::captured_step rank_runner::capture(const replay_shape& shape) {
+rank_runner::captured_step rank_runner::capture(int step, const replay_shape& shape) {
   auto& replaying = *device_->replaying();
-  const auto type = spec_.params.dtype;
-  const auto argument = [&](payload_kind kind, bool travels) {
-    const auto row_bytes = travels ? payload_row_bytes(spec_, kind) : 0;
+  const auto declared = declared_by(spec_, make_step_plan(spec_, state_.options.seed, step), rank_);
+  const auto argument = [&](payload_kind kind) {
+    const auto index = static_cast<std::size_t>(kind);
+    const auto row_bytes = declared.row_bytes.at(index);
     if (row_bytes == 0) return payload{};
-    const auto* data = device_->address_of(static_cast<std::size_t>(kind), {});
+    const auto* data = device_->address_of(index, {});
     return payload{shape.num_tokens > 0 ? data : nullptr, row_bytes, true};
   };
   dispatch_inputs given;
   given.num_tokens = shape.num_tokens;
-  given.hidden_states = argument(payload_kind::hidden_states, true);
-  given.topk_ids = argument(payload_kind::topk_ids, true);
-  given.topk_weights = argument(payload_kind::topk_weights, shape.topk_weights);
-  given.hidden_states_scale = argument(payload_kind::hidden_states_scale, true);
-  given.extra = argument(payload_kind::extra, shape.extra);
+  given.hidden_states = argument(payload_kind::hidden_states);
+  given.topk_ids = argument(payload_kind::topk_ids);
+  given.topk_weights = argument(payload_kind::topk_weights);
+  given.hidden_states_scale = argument(payload_kind::hidden_states_scale);
+  given.extra = argument(payload_kind::extra);
 
   captured_step made;
   between_phases between;
-  const auto dispatch = [&] { made.views = exchange_->dispatch(given, {shape.tokens_per_rank}, device_->stream()); };
+  const auto dispatch = [&] {
+    call_phase(step, phase::dispatch,
+               [&] { made.views = exchange_->dispatch(given, {shape.tokens_per_rank}, device_->stream()); });
+  };
   const auto rest = [&] {
     between.views = made.views;
     between.combine_hidden_size = shape.combine_hidden_size;
     between.expert_rows = shape.source == combine_source::workspace_rows
-                              ? exchange_->combine_input_buffer(type).data
+                              ? exchange_->combine_input_buffer(declared.combine_dtype).data
                               : device_->address_of(expert_output_buffer, {});
     replaying.enqueue(between);
-    if (shape.without_combine) return;
+    if (ends_at(step, phase::combine)) return;
     auto* output = shape.num_tokens > 0 ? device_->address_of(output_buffer, {}) : nullptr;
-    exchange_->combine({between.expert_rows, shape.combine_hidden_size, type}, {output, shape.num_tokens},
-                       device_->stream());
+    call_phase(step, phase::combine, [&] {
+      exchange_->combine({between.expert_rows, declared.combine_hidden_size, declared.combine_dtype},
+                         {output, shape.num_tokens}, device_->stream());
+    });
   };
   if (shape.two_graphs) {
     made.graphs.push_back(replaying.capture(dispatch));
@@ -84,7 +89,8 @@ rank_runner::captured_step rank_runner::capture(const replay_shape& shape) {
     }));
   }
   const auto rows = static_cast<std::size_t>(spec_.ep_size) * static_cast<std::size_t>(shape.tokens_per_rank);
-  made.expert_rows = {between.expert_rows, rows * static_cast<std::size_t>(shape.combine_hidden_size) * itemsize(type)};
+  made.expert_rows = {between.expert_rows,
+                      rows * static_cast<std::size_t>(shape.combine_hidden_size) * itemsize(spec_.params.dtype)};
   poison_all(made, shape.source);
   return made;
 }
@@ -108,15 +114,18 @@ void rank_runner::poison_all(const captured_step& step, combine_source source) {
 bool rank_runner::run_step(int step) {
   const auto shape = replay_shape_of(step);
   if (!shape) return enqueue_step(step);
-  if (faulted_ || stays_away(spec_, rank_, step, phase::dispatch)) return false;
+  if (faulted_) return false;
+  if (ends_at(step, phase::dispatch)) {
+    end_as_injected(*spec_.inject);
+    return false;
+  }
   const step_inputs* inputs = state_.ring.acquire(step);
   if (inputs == nullptr) return false;
   const auto& captured = captured_.at(*shape);
   note_transport(captured.views.transport);
 
   (void)arguments(*inputs);  // the graph has the addresses already; this brings what lies there
-  const auto pause = make_delay(spec_, state_.options.seed, step, phase::combine);
-  enqueue([this, inputs, length = pause.rank == rank_ ? pause.length : std::chrono::microseconds(0)] {
+  enqueue([this, inputs, length = delay_before(step, phase::combine)] {
     poison_output(*inputs);
     device_->replaying()->set_step(poison_byte(inputs->step()), length);
   });
@@ -125,21 +134,26 @@ bool rank_runner::run_step(int step) {
   for (const auto graph : captured.graphs) device_->replaying()->replay(graph);
   // For an eager step that follows: these rows are not poison any more.
   expert_areas_.at(static_cast<std::size_t>(shape->source)).used = {captured.expert_rows};
-  const bool with_combine = !shape->without_combine;
-  enqueue([this, inputs, &captured, with_combine] { end_of_replay(*inputs, captured.views, with_combine); });
-  return with_combine;
+  enqueue([this, inputs, &captured] { end_of_replay(*inputs, captured.views); });
+  if (!ends_at(step, phase::combine)) return true;
+  end_as_injected(*spec_.inject);
+  return false;
 }
 
-void rank_runner::end_of_replay(const step_inputs& inputs, const dispatch_result& views, bool with_combine) {
+void rank_runner::end_of_replay(const step_inputs& inputs, const dispatch_result& views) {
+  const int step = inputs.step();
   const auto kept = device_->replaying()->kept(views);
   readable_views_ = device_->readable(kept);
   const auto record = exchange_->status();
-  if (!record || record->phase == phase::combine) {
+  if (skips(step, phase::dispatch)) {
+    // Nothing was received.
+  } else if (!record || record->phase == phase::combine) {
     check_received(inputs, kept);
   } else if (phase_itself_faulted(*record)) {
     verifier_.check_faulted_dispatch(inputs, readable_views_, outcome_.log);
   }
-  if (with_combine) end_of_combine(inputs);
+  if (skips(step, phase::combine)) return state_.ring.finish(rank_, step);
+  if (!ends_at(step, phase::combine)) end_of_combine(inputs);
 }
 
 }  // namespace switchyard::harness

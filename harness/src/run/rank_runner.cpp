@@ -5,6 +5,7 @@
 #include <exception>
 #include <thread>
 
+#include "switchyard/harness/declared_step.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
@@ -53,13 +54,15 @@ void rank_runner::run() {
       error = failure.what();
       abort_quietly(*exchange_, error);
     }
+    state_.before_recovery.call_off();  // nobody is held up by a rank that has not come there
     try {
       device_->synchronize();
+      if (outcome_.steps_ended == spec_.steps) read_arrivals();
     } catch (const std::exception& failure) {
       if (error.empty()) error = failure.what();
     }
     if (outcome_.error.empty()) outcome_.error = error;  // only now: until here the stream's tasks may write it
-    outcome_.fault = exchange_->status();
+    note_fault();
     outcome_.checked_bytes = verifier_.checked_bytes();
     outcome_.results_digest = verifier_.results_digest();
   }
@@ -68,7 +71,7 @@ void rank_runner::run() {
   state_.progress.fetch_add(1, std::memory_order_relaxed);
   state_.after_steps.arrive_and_wait();  // then all writing has ended
   try {
-    check_guards(guards);
+    if (!exited_) check_guards(guards);
   } catch (const std::exception& failure) {
     if (outcome_.error.empty()) outcome_.error = std::string("guards: ") + failure.what();
   }
@@ -87,7 +90,7 @@ void rank_runner::construct() {
   boot.comm_backend = state_.backends[static_cast<std::size_t>(rank_)];
   device_->describe(boot);
   boot.first_epoch = spec_.first_epoch;
-  if (state_.options.make_fabric) boot.custom_fabric = state_.options.make_fabric(rank_);
+  boot.custom_fabric = state_.options.make_fabric ? state_.options.make_fabric(rank_) : erring_fabric(boot.kind);
   exchange_ = std::make_unique<one_sided_all_to_all>(boot, spec_.params, state_.config);
   workspace_ = exchange_->workspace_data();
   device_->upload(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
@@ -105,37 +108,53 @@ workspace_guards rank_runner::fill_guards() {
 }
 
 void rank_runner::run_steps() {
-  for (int step = 0; step < spec_.steps; ++step) {
+  if (!spec_.recovers) return run_steps(0, spec_.steps);
+  const int behind = step_behind(*spec_.inject);
+  try {
+    run_steps(0, behind);
+  } catch (const peer_fault&) {  // NOLINT(bugprone-empty-catch): it was told before it could make its call
+  }
+  if (recover()) run_steps(behind, spec_.steps);
+}
+
+void rank_runner::run_steps(int first, int last) {
+  for (int step = first; step < last; ++step) {
     if (!run_step(step)) return;
   }
 }
 
 bool rank_runner::enqueue_step(int step) {
-  const auto absent_at = [&](phase which) {
-    return spec_.absent && spec_.absent->rank == rank_ && spec_.absent->step == step && spec_.absent->phase == which;
-  };
-  if (absent_at(phase::dispatch)) return false;
+  if (ends_at(step, phase::dispatch)) {
+    end_as_injected(*spec_.inject);
+    return false;
+  }
   const step_inputs* inputs = state_.ring.acquire(step);
   if (inputs == nullptr) return false;
   const step_plan& plan = inputs->plan();
+  const auto declared = declared_by(spec_, plan, rank_);
 
   const auto given = arguments(*inputs);
   enqueue_delay(step, phase::dispatch);
   enqueue_start(step, phase::dispatch);
-  const auto views = exchange_->dispatch(given, {plan.tokens_per_rank_of(rank_)}, device_->stream());
+  dispatch_result views;
+  call_phase(step, phase::dispatch,
+             [&] { views = exchange_->dispatch(given, {declared.tokens_per_rank}, device_->stream()); });
   note_transport(views.transport);
-  enqueue([this, inputs, views] { end_of_dispatch(*inputs, views); });
-  if (absent_at(phase::combine)) return false;
+  const bool has_rows = !skips(step, phase::dispatch);
+  if (has_rows) enqueue([this, inputs, views] { end_of_dispatch(*inputs, views); });
+  if (ends_at(step, phase::combine)) {
+    end_as_injected(*spec_.inject);
+    return false;
+  }
 
-  const dtype type = spec_.params.dtype;
   std::byte* expert_rows =
       plan.source == combine_source::workspace_rows
-          ? exchange_->combine_input_buffer(type).data
+          ? exchange_->combine_input_buffer(declared.combine_dtype).data
           : device_->address_of(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
   const auto& output = state_.outputs[static_cast<std::size_t>(rank_)];
   const auto count = plan.num_tokens[static_cast<std::size_t>(rank_)];
-  enqueue([this, inputs, views, expert_rows] {
-    if (!faulted_) {
+  enqueue([this, inputs, views, expert_rows, has_rows] {
+    if (!faulted_ && has_rows) {
       compute_experts(*inputs, readable_views_, expert_rows);
       poison_views(*inputs, views);
     }
@@ -144,17 +163,23 @@ bool rank_runner::enqueue_step(int step) {
   enqueue_delay(step, phase::combine);
   enqueue_start(step, phase::combine);
   auto* output_data = count > 0 ? device_->address_of(output_buffer, output) : nullptr;
-  exchange_->combine({expert_rows, plan.combine_hidden_size, type}, {output_data, count}, device_->stream());
-  enqueue([this, inputs] { end_of_combine(*inputs); });
+  call_phase(step, phase::combine, [&] {
+    exchange_->combine({expert_rows, declared.combine_hidden_size, declared.combine_dtype}, {output_data, count},
+                       device_->stream());
+  });
+  enqueue([this, inputs, summed = !skips(step, phase::combine)] {
+    if (summed) return end_of_combine(*inputs);
+    state_.ring.finish(rank_, inputs->step());
+  });
   return true;
 }
 
 // The sleep is a task of the stream and not of this thread, which may be steps ahead of the stream: slept there, it
 // would delay nothing.
 void rank_runner::enqueue_delay(int step, phase which) {
-  const delay drawn = make_delay(spec_, state_.options.seed, step, which);
-  if (drawn.rank != rank_) return;
-  enqueue([this, length = drawn.length] {
+  const auto length = delay_before(step, which);
+  if (length.count() == 0) return;
+  enqueue([this, length] {
     if (!faulted_) state_.pause(length);
   });
 }

@@ -20,6 +20,10 @@
 #include "switchyard/harness/verifier.hpp"
 #include "switchyard/one_sided_all_to_all.hpp"
 
+namespace switchyard::injection {
+class launch_switch;
+}  // namespace switchyard::injection
+
 namespace switchyard::harness {
 
 /// Everything of a step is enqueued without waiting for peers: checks and the simulated experts are tasks on the
@@ -34,9 +38,15 @@ class rank_runner {
  private:
   void construct();
   void run_steps();
+  /// Steps first .. last - 1, as long as this rank goes on.
+  void run_steps(int first, int last);
+  /// What the fault left is kept, then the group starts anew. False when the case was called off.
+  bool recover();
+  /// The record that the rank ends with.
+  void note_fault();
   /// One step, launched as the case says. False as enqueue_step().
   bool run_step(int step);
-  /// False when this rank goes no further: it is the absent one, or the case was called off.
+  /// False when this rank goes no further: it ends here by design, or the case was called off.
   bool enqueue_step(int step);
   void enqueue_delay(int step, phase which);
   void enqueue_start(int step, phase which);
@@ -44,7 +54,21 @@ class rank_runner {
   /// Appends a task; an exception in it becomes the rank's error.
   void enqueue(std::function<void()> task);
 
-  /// What dispatch is given: the inputs where the library sees them.
+  /// The fault of the case, where this rank has it in this phase.
+  [[nodiscard]] const injected_fault* injected_at(int step, phase which) const;
+  /// Whether this rank ends there, or leaves the phase out.
+  [[nodiscard]] bool ends_at(int step, phase which) const;
+  [[nodiscard]] bool skips(int step, phase which) const;
+  /// What this rank does on its way out.
+  void end_as_injected(const injected_fault& fault);
+  /// Null where the built-in one does.
+  [[nodiscard]] std::shared_ptr<fabric> erring_fabric(fabric_kind kind);
+  /// Makes a call to the library that is to enqueue a phase, or to leave it out.
+  void call_phase(int step, phase which, const std::function<void()>& call);
+  /// How late this rank is, by the fault of the case or by its lateness.
+  [[nodiscard]] std::chrono::microseconds delay_before(int step, phase which) const;
+
+  /// What dispatch is given: the inputs where the library sees them, as this rank declares them.
   [[nodiscard]] dispatch_inputs arguments(const step_inputs& inputs);
   /// Of readable_views_, which the device has at `views`.
   void check_received(const step_inputs& inputs, const dispatch_result& views);
@@ -57,6 +81,8 @@ class rank_runner {
   void check_fences(const step_inputs& inputs);
   workspace_guards fill_guards();
   void check_guards(const workspace_guards& guards);
+  /// What the last step left in the region of that name.
+  void read_arrivals();
   [[nodiscard]] std::int64_t nanoseconds_since_start() const;
   [[nodiscard]] std::size_t bytes_to_end_of_region(const std::byte* data) const;
 
@@ -69,7 +95,7 @@ class rank_runner {
     std::int64_t combine_hidden_size = 0;
     combine_source source = combine_source::workspace_rows;
     bool two_graphs = false;
-    bool without_combine = false;  ///< the rank stays away from it
+    std::optional<int> erring_step;  ///< this rank errs in that step
     friend auto operator<=>(const replay_shape&, const replay_shape&) = default;
   };
   struct captured_step {
@@ -80,9 +106,9 @@ class rank_runner {
   /// Nothing where the step is launched eagerly.
   [[nodiscard]] std::optional<replay_shape> replay_shape_of(int step) const;
   void capture_steps();
-  captured_step capture(const replay_shape& shape);
+  captured_step capture(int step, const replay_shape& shape);
   void poison_all(const captured_step& step, combine_source source);
-  void end_of_replay(const step_inputs& inputs, const dispatch_result& views, bool with_combine);
+  void end_of_replay(const step_inputs& inputs, const dispatch_result& views);
 
   /// Bytes, where the library sees them, that hold data and get poison back before they are used again.
   struct poisoned_area {
@@ -97,6 +123,8 @@ class rank_runner {
   rank_verifier verifier_;
   std::unique_ptr<rank_device> device_;
   std::unique_ptr<one_sided_all_to_all> exchange_;
+  std::shared_ptr<injection::launch_switch> launches_;  ///< of a rank that leaves a phase out; else null
+  bool exited_ = false;                                 ///< the exchange has been destroyed on purpose
   std::byte* workspace_ = nullptr;
   std::array<bool, 2> taken_{};  ///< transports, by steps so far
 

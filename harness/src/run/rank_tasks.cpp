@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rank_runner.hpp"
+#include "switchyard/harness/declared_step.hpp"
 #include "switchyard/reference/simulated_expert.hpp"
 
 namespace switchyard::harness {
@@ -32,10 +33,14 @@ constexpr std::array<payload dispatch_inputs::*, all_payloads.size()> input_payl
 
 dispatch_inputs rank_runner::arguments(const step_inputs& inputs) {
   auto result = inputs.arguments(rank_);
+  const auto declared = declared_by(spec_, inputs.plan(), rank_);
   for (std::size_t i = 0; i < all_payloads.size(); ++i) {
     auto& given = result.*input_payloads.at(i);
     const auto& buffer = inputs.buffer(all_payloads.at(i), rank_);
     if (given.data != nullptr) given.data = device_->address_of(i, buffer);
+    if (given.row_bytes == declared.row_bytes.at(i)) continue;
+    given.row_bytes = declared.row_bytes.at(i);
+    if (given.row_bytes == 0) given = {};
   }
   enqueue([this, &inputs] {
     for (std::size_t i = 0; i < all_payloads.size(); ++i) device_->upload(i, inputs.buffer(all_payloads.at(i), rank_));
@@ -141,7 +146,8 @@ void rank_runner::poison_output(const step_inputs& inputs) {
   const auto index = static_cast<std::size_t>(rank_);
   auto& output = state_.outputs[index];
   const auto count = static_cast<std::size_t>(inputs.plan().num_tokens[index]);
-  output.resize(count * static_cast<std::size_t>(inputs.plan().combine_hidden_size) * itemsize(spec_.params.dtype));
+  output.resize(count * static_cast<std::size_t>(inputs.plan().combine_hidden_size_of(rank_)) *
+                itemsize(spec_.params.dtype));
   if (output.bytes() > 0) {
     std::memset(output.data(), std::to_integer<int>(poison_byte(inputs.step())), output.bytes());
   }

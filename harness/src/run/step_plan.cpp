@@ -128,7 +128,9 @@ std::int64_t largest_tokens_per_rank(const case_spec& spec) noexcept {
                               spec.runtime_max_tokens_from == runtime_max_rule::capacity ||
                               spec.runtime_max_tokens_from == runtime_max_rule::drawn;
   if (up_to_capacity) return spec.params.max_tokens_per_rank;
-  return spec.runtime_max_tokens.value_or(std::max<std::int64_t>(1, spec.num_tokens));
+  const bool one_more = spec.inject && spec.inject->kind == fault_kind::disagree &&
+                        spec.inject->field == step_field::runtime_max_tokens_per_rank;
+  return spec.runtime_max_tokens.value_or(std::max<std::int64_t>(1, spec.num_tokens)) + (one_more ? 1 : 0);
 }
 
 step_plan make_step_plan(const case_spec& spec, std::uint64_t seed, int step) {
@@ -146,6 +148,9 @@ step_plan make_step_plan(const case_spec& spec, std::uint64_t seed, int step) {
   } else {
     empty_some_ranks(spec, seed, step, plan.num_tokens);
     choose_tokens_per_rank(spec, seed, step, plan);
+  }
+  if (spec.inject && spec.inject->kind == fault_kind::disagree && spec.inject->step == step) {
+    plan.odd = odd_declaration{spec.inject->rank, spec.inject->field};
   }
   count_padding(spec, step, plan);
   plan.transport = transport_of(spec, plan);

@@ -17,8 +17,8 @@
 namespace switchyard::harness {
 namespace {
 
-std::size_t output_row_bytes(const step_inputs& inputs) {
-  return static_cast<std::size_t>(inputs.plan().combine_hidden_size) * itemsize(inputs.params().dtype);
+std::size_t output_row_bytes(const step_inputs& inputs, int rank) {
+  return static_cast<std::size_t>(inputs.plan().combine_hidden_size_of(rank)) * itemsize(inputs.params().dtype);
 }
 
 bool is_nan(std::uint64_t bits, dtype type) {
@@ -71,7 +71,7 @@ void rank_verifier::expected_output(const step_inputs& inputs, std::int64_t toke
 }
 
 void rank_verifier::check_output(const step_inputs& inputs, const std::byte* output, finding_log& log) {
-  const std::size_t row_bytes = output_row_bytes(inputs);
+  const std::size_t row_bytes = output_row_bytes(inputs, rank_);
   const auto count = inputs.plan().num_tokens[static_cast<std::size_t>(rank_)];
   std::rotate(output_hashes_.begin(), output_hashes_.end() - 1, output_hashes_.end());
   auto& hashes = output_hashes_.front();
@@ -97,7 +97,7 @@ void rank_verifier::check_output(const step_inputs& inputs, const std::byte* out
 
 void rank_verifier::explain_output(const step_inputs& inputs, std::int64_t token, const std::byte* actual,
                                    finding_log& log) {
-  const std::size_t row_bytes = output_row_bytes(inputs);
+  const std::size_t row_bytes = output_row_bytes(inputs, rank_);
   const std::size_t element = itemsize(inputs.params().dtype);
   const std::byte poison = poison_byte(inputs.step());
   expected_output(inputs, token, expected_.data());
@@ -142,15 +142,15 @@ void rank_verifier::explain_output(const step_inputs& inputs, std::int64_t token
 void rank_verifier::check_faulted_output(const step_inputs& inputs, const std::byte* output, finding_log& log) {
   const std::size_t element = itemsize(inputs.params().dtype);
   const auto count = inputs.plan().num_tokens[static_cast<std::size_t>(rank_)];
-  const std::size_t bytes = output_row_bytes(inputs) * static_cast<std::size_t>(count);
+  const std::size_t bytes = output_row_bytes(inputs, rank_) * static_cast<std::size_t>(count);
   finding wrong{.verdict = verdict::wrong_fault, .step = inputs.step(), .destination = rank_, .count = 0};
   for (std::size_t at = 0; at < bytes; at += element) {
     const std::uint64_t bits = load_bits(output + at, element);
     if (is_nan(bits, inputs.params().dtype)) continue;
     if (wrong.count == 0) {
       wrong.buffer = "output";
-      wrong.row = static_cast<std::int64_t>(at / output_row_bytes(inputs));
-      wrong.byte = static_cast<std::int64_t>(at % output_row_bytes(inputs));
+      wrong.row = static_cast<std::int64_t>(at / output_row_bytes(inputs, rank_));
+      wrong.byte = static_cast<std::int64_t>(at % output_row_bytes(inputs, rank_));
       wrong.actual = bits;
     }
     wrong.count += element;

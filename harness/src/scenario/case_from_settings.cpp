@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "case_faults.hpp"
 #include "case_routing.hpp"
 #include "case_tokens.hpp"
 #include "case_trace.hpp"
@@ -65,44 +66,6 @@ void read_values(case_spec& into, const settings_reader& from) {
                "needs hidden states that travel in dtype: the bytes of other formats are opaque");
 }
 
-fault_code fault_from_string(std::string_view word) {
-  for (const auto code : {fault_code::timeout, fault_code::step_mismatch, fault_code::order_mismatch,
-                          fault_code::out_of_order, fault_code::bad_header, fault_code::aborted}) {
-    if (word == to_string(code)) return code;
-  }
-  return fault_code::none;
-}
-
-void read_absence(case_spec& into, const settings_reader& from) {
-  absence absent;
-  absent.rank = static_cast<int>(from.due("absent.rank"));
-  absent.step = from.small("absent.step", 0);
-  absent.phase = from.word("absent.phase", "dispatch") == to_string(phase::combine) ? phase::combine : phase::dispatch;
-  from.require(into.ep_size >= 2, "ranks", "must be at least 2 where a rank is absent: a peer has to notice");
-  from.require(absent.rank < into.ep_size, "absent.rank", "must be below ranks (" + std::to_string(into.ep_size) + ")");
-  from.require(absent.step < into.steps, "absent.step", "must be below steps (" + std::to_string(into.steps) + ")");
-  into.absent = absent;
-}
-
-/// Absence and ranks that disagree on T are what makes a case fault, so one of them without a fault that is due, or
-/// such a fault without one of them, is a mistake: the case could never pass.
-void read_faults(case_spec& into, const settings_reader& from) {
-  into.expected_fault = fault_from_string(from.word("expected_fault", "none"));
-  const bool due = into.expected_fault != fault_code::none;
-  const bool absent = from.has("absent.rank") || from.has("absent.step") || from.has("absent.phase");
-  if (absent) read_absence(into, from);
-  if (into.runtime_max_tokens_from == runtime_max_rule::own_tokens) {
-    from.require(!absent, "runtime_max_tokens_from", "cannot go with an absent rank: one fault a case");
-    from.require(into.expected_fault == fault_code::step_mismatch, "expected_fault",
-                 "must be step_mismatch where every rank passes its own tokens as runtime_max_tokens");
-    return;
-  }
-  from.require(!absent || into.expected_fault == fault_code::timeout, "expected_fault",
-               "must be timeout where a rank is absent: that is what its peers record");
-  from.require(absent || !due, "expected_fault",
-               "needs an absent rank, or runtime_max_tokens_from own_tokens: nothing else makes a case fault");
-}
-
 void read_lateness(case_spec& into, const settings_reader& from) {
   into.late.at_most = std::chrono::microseconds(from.integer("late_us").value_or(0));
   if (!from.has("late_rank")) return;
@@ -148,6 +111,8 @@ case_spec case_from_settings(const suite& from, const scenario& which, const std
   spec.workers = reader.small("workers", spec.workers);
   spec.first_epoch = static_cast<std::uint32_t>(reader.integer("first_epoch").value_or(spec.first_epoch));
   spec.timeout = std::chrono::milliseconds(reader.integer("timeout_ms").value_or(spec.timeout.count()));
+  spec.warmup_timeout =
+      std::chrono::milliseconds(reader.integer("warmup_timeout_ms").value_or(spec.warmup_timeout.count()));
   read_values(spec, reader);
   read_lateness(spec, reader);
   read_faults(spec, reader);

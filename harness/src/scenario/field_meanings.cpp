@@ -11,9 +11,6 @@ namespace switchyard::harness {
 namespace {
 
 constexpr auto meanings = std::to_array<field_meaning>({
-    {"absent.phase", "dispatch", "the phase that the absent rank does not enter"},
-    {"absent.rank", "nobody", "a rank that stays away from a phase and all later ones; needs expected_fault"},
-    {"absent.step", "0", "the step in which it stays away, from 0"},
     {"blocks", "1", "blocks of each launch of a rank"},
     {"dispatch_format", "rows of dtype", "format of the hidden states that travel; sizes the rows and their scales"},
     {"dtype", "bf16", "of expert outputs and sums, and of hidden states that have no format of their own"},
@@ -29,6 +26,19 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"hot_expert", "0", "routing hot_expert: which one"},
     {"hot_percent", "100", "routing hot_rank and hot_expert: share of the tokens that follow it, the rest are uniform"},
     {"hot_rank", "0", "routing hot_rank: which one"},
+    {"inject.field", "none",
+     "inject.kind disagree and corrupt: the declared value that is another; corrupt with none: the digest alone"},
+    {"inject.kind", "nothing",
+     "what one rank does wrong, once. stop: it enters neither the phase nor a later one; exit: the same, and its end "
+     "of "
+     "the exchange is destroyed; abort: the same, after abort(); late: it enters the phase late; skip: it leaves the "
+     "phase out and goes on; disagree: it declares another value than all others; corrupt: its peers get a header that "
+     "says otherwise; misdirect: its header goes where that of the other phase is due. The last two need blocks that "
+     "err, so they are skipped on GPUs"},
+    {"inject.late_ms", "due for late", "by how much the rank is late"},
+    {"inject.phase", "that of the field, or dispatch", "the phase in which it does so"},
+    {"inject.rank", "due", "the rank that does so"},
+    {"inject.step", "0", "the step in which it does so, from 0"},
     {"invalid_percent", "0", "share of ids that are replaced by one that names no expert"},
     {"lamport", "auto",
      "whether steps go by the transport lamport where they are eligible: T within lamport_max_tokens, every row a "
@@ -45,7 +55,14 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"padding_rows", "0", "the last rows of a rank, so many, name no expert in any slot; by step and rank"},
     {"profile", "a shape of one's own",
      "a model of profiles.json: sets hidden_size, top_k, num_experts and both types"},
+    {"prompt_verdict", "false",
+     "whether fault records must also come in time: a mismatch within 100 ms, on GPUs 1 ms, of the later of two "
+     "entries "
+     "into the phase, whatever the deadline; a rank that is missed within its deadline and a tenth"},
     {"ranks", "due", "size of the group"},
+    {"recover", "false",
+     "whether, after the fault, all ranks call recover() and go on with the step behind it, which must be exact as all "
+     "later ones; skipped on GPUs"},
     {"routing", "uniform",
      "how ids are drawn. uniform: distinct experts; balanced: every expert equally often; zipf: by popularity; "
      "hot_rank, "
@@ -56,7 +73,7 @@ constexpr auto meanings = std::to_array<field_meaning>({
      "where T comes from. tokens: the largest count; capacity: max_tokens_per_rank; drawn: in each step from between; "
      "own_tokens: each rank its own count, so that ranks disagree"},
     {"steps", "3", "dispatches, each with its combine; with a trace: as many as the trace has"},
-    {"timeout_ms", "10000", "deadline of a phase; the first step has longer"},
+    {"timeout_ms", "10000", "deadline of a phase; the first step has warmup_timeout_ms"},
     {"token_counts", "tokens on every rank",
      "tokens by step and rank, such as 0:32:32/8: steps separated by /, walked round and round, ranks by :"},
     {"tokens", "due", "tokens of each rank in each step, or the most where variation is vary; or token_counts"},
@@ -69,6 +86,8 @@ constexpr auto meanings = std::to_array<field_meaning>({
      "hard_words: any bits, and words of eight bytes that a transport may treat apart"},
     {"variation", "fixed",
      "fixed: every step has the same shape; vary: counts, T, payloads, combine's width and invalid ids change"},
+    {"warmup_timeout_ms", "10000, or timeout_ms where that is more",
+     "deadline of the phases of the first step; where a rank is missed in that step, timeout_ms"},
     {"workers", "1", "threads that run a rank's blocks"},
     {"zipf_exponent_percent", "100", "routing zipf: the exponent s, in hundredths"},
 });

@@ -76,36 +76,13 @@ void draw_run(random_draft& draft) {
   if (!shape.fault_due && random.chance(1, 4)) {
     constexpr std::array<std::int64_t, 3> patient_ms{10'000, 20'000, 60'000};  // a busy machine must not cause faults
     draft.set("timeout_ms", random.one_of(patient_ms));
+    if (random.chance(1, 4)) draft.set("warmup_timeout_ms", random.one_of(patient_ms));
   }
   if (random.chance(1, 4)) {
     const auto most = draft.limits.max_late_us;
     const auto share = std::clamp<std::int64_t>(20 * most / (2 * shape.steps), std::min<std::int64_t>(1, most), most);
     draft.set("late_us", random.number(0, share, {0, 1, share}));
     if (random.chance(1, 3)) draft.set("late_rank", random.number(0, shape.ranks - 1, {0, shape.ranks - 1}));
-  }
-}
-
-void draw_absence(random_draft& draft) {
-  auto& random = draft.random;
-  const auto& shape = draft.shape;
-  draft.set("absent.rank", random.number(0, shape.ranks - 1, {0, shape.ranks - 1}));
-  if (random.chance(2, 3)) draft.set("absent.step", random.number(0, shape.steps - 1, {0, 1, shape.steps - 1}));
-  if (random.chance(2, 3)) {
-    draft.set_word("absent.phase", to_string(random.chance(2, 3) ? phase::combine : phase::dispatch));
-  }
-  draft.set_word("expected_fault", to_string(fault_code::timeout));
-  // Short, because the case waits for all of it; long enough for the threads of a busy machine to be run in between.
-  constexpr std::array<std::int64_t, 3> short_ms{500, 600, 800};
-  draft.set("timeout_ms", random.one_of(short_ms));
-}
-
-void draw_fault(random_draft& draft) {
-  switch (draft.fault) {
-    case drawn_fault::none:
-      if (draft.random.chance(1, 8)) draft.set_word("expected_fault", to_string(fault_code::none));
-      break;
-    case drawn_fault::absence: draw_absence(draft); break;
-    case drawn_fault::disagreement: draft.set_word("expected_fault", to_string(fault_code::step_mismatch)); break;
   }
 }
 
@@ -130,7 +107,7 @@ field_settings draw_settings(std::uint64_t seed, std::uint64_t number, const ran
   random_draft draft(key_of({seed, number, 0x72616E646F6DULL}), limits);
   if (draft.shape.fault_due) {
     const bool can_disagree = draft.shape.capacity >= 2;  // 0 and 1 tokens make the same stride
-    draft.fault = can_disagree && draft.random.chance(1, 2) ? drawn_fault::disagreement : drawn_fault::absence;
+    draft.fault = can_disagree && draft.random.chance(1, 2) ? drawn_fault::own_tokens : drawn_fault::injected;
   }
   set_shape(draft);
   draw_tokens(draft);

@@ -11,7 +11,7 @@
 namespace switchyard::harness {
 
 /// The fault that a drawn case must end with.
-enum class drawn_fault : std::uint8_t { none, absence, disagreement };
+enum class drawn_fault : std::uint8_t { none, injected, own_tokens };
 
 struct random_draft {
   random_draft(std::uint64_t key, const random_limits& within)
@@ -33,6 +33,9 @@ struct random_draft {
 
 /// tokens or token_counts, padding, empty ranks, variation, and what T is. Part of a fault by disagreement.
 void draw_tokens(random_draft& draft);
+
+/// What one rank does wrong, and the fault that must come of it. To be called when all else is drawn.
+void draw_fault(random_draft& draft);
 
 /// The routing law with what belongs to it, and ids that are repeated or name no expert.
 void draw_routing(random_draft& draft);

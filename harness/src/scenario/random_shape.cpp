@@ -88,7 +88,8 @@ random_shape draw_shape(corner_random& random, const random_limits& limits) {
   random_shape shape;
   const auto budget = draw_budget(random, limits);
   shape.fault_due = limits.max_ranks >= 2 && random.evenly(0, 999) < limits.faults_per_mille;
-  // A rank that waits for an absent one waits in real time: with few threads the deadline is not missed by others.
+  // A rank that waits for one that does not come waits in real time: with few threads the deadline is not missed by
+  // others.
   shape.ranks = shape.fault_due ? random.evenly(2, std::min<std::int64_t>(4, limits.max_ranks))
                                 : random.number(1, limits.max_ranks, {1, 2, 3, 4, 8, limits.max_ranks});
   const auto most_experts = std::max(shape.ranks, limits.max_experts);

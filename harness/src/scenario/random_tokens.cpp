@@ -75,7 +75,7 @@ void draw_tokens(random_draft& draft) {
   auto& random = draft.random;
   const auto capacity = draft.shape.capacity;
   if (random.chance(1, 5)) draft.set("padding_rows", draw_counts(draft, std::max<std::int64_t>(1, capacity)).first);
-  if (draft.fault == drawn_fault::disagreement) {
+  if (draft.fault == drawn_fault::own_tokens) {
     draw_disagreement(draft);
     return;
   }

@@ -22,6 +22,22 @@ constexpr std::array fault_words{to_string(fault_code::none),          to_string
                                  to_string(fault_code::step_mismatch), to_string(fault_code::order_mismatch),
                                  to_string(fault_code::out_of_order),  to_string(fault_code::bad_header),
                                  to_string(fault_code::aborted)};
+constexpr std::array step_field_words{to_string(step_field::none),
+                                      to_string(step_field::runtime_max_tokens_per_rank),
+                                      to_string(step_field::payload_set),
+                                      to_string(step_field::hidden_states_row_bytes),
+                                      to_string(step_field::topk_ids_row_bytes),
+                                      to_string(step_field::topk_weights_row_bytes),
+                                      to_string(step_field::hidden_states_scale_row_bytes),
+                                      to_string(step_field::extra_row_bytes),
+                                      to_string(step_field::transport),
+                                      to_string(step_field::chunk_tokens),
+                                      to_string(step_field::combine_hidden_size),
+                                      to_string(step_field::combine_dtype),
+                                      to_string(step_field::incarnation),
+                                      to_string(step_field::row_count),
+                                      to_string(step_field::routed_bitmap)};
+constexpr auto fault_kind_words = words_of(all_fault_kinds);
 constexpr auto routing_words = words_of(all_routing_laws);
 constexpr auto variation_words = words_of(all_step_variations);
 constexpr auto runtime_max_words = words_of(all_runtime_max_rules);
@@ -45,9 +61,6 @@ constexpr field_rule word(std::string_view name, std::span<const std::string_vie
 constexpr field_rule counts(std::string_view name) { return {name, field_kind::counts, 0, 0, {}}; }
 
 constexpr std::array rules{
-    word("absent.phase", phase_words),
-    integer("absent.rank", 0, max_ep_size - 1),
-    integer("absent.step", 0, many),
     integer("blocks", 1, max_threads),
     word("dispatch_format", format_words),
     word("dtype", dtype_words),
@@ -63,6 +76,12 @@ constexpr std::array rules{
     integer("hot_expert", 0, many - 1),
     integer("hot_percent", 0, 100),
     integer("hot_rank", 0, max_ep_size - 1),
+    word("inject.field", step_field_words),
+    word("inject.kind", fault_kind_words),
+    integer("inject.late_ms", 1, day_ms),
+    word("inject.phase", phase_words),
+    integer("inject.rank", 0, max_ep_size - 1),
+    integer("inject.step", 0, many),
     integer("invalid_percent", 0, 100),
     word("lamport", use_words),
     integer("lamport_max_tokens", 1, many),
@@ -73,7 +92,9 @@ constexpr std::array rules{
     integer("num_experts", 1, many),
     counts("padding_rows"),
     word("profile", {}),
+    field_rule{"prompt_verdict", field_kind::boolean, 0, 0, {}},
     integer("ranks", 1, max_ep_size),
+    field_rule{"recover", field_kind::boolean, 0, 0, {}},
     word("routing", routing_words),
     integer("runtime_max_tokens", 1, many),
     word("runtime_max_tokens_from", runtime_max_words),
@@ -86,6 +107,7 @@ constexpr std::array rules{
     word("trace", {}),
     word("values", value_words),
     word("variation", variation_words),
+    integer("warmup_timeout_ms", 1, day_ms),
     integer("workers", 1, max_threads),
     integer("zipf_exponent_percent", 0, 1000),
 };

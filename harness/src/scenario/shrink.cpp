@@ -33,12 +33,13 @@ const std::array<names, 5> tied{names{"tokens", "runtime_max_tokens", "max_token
                                 names{"runtime_max_tokens", "max_tokens_per_rank"}, names{"ranks", "num_experts"},
                                 names{"top_k", "num_experts"}, names{"ranks", "top_k", "num_experts"}};
 // Fields that are refused without one another.
-const std::array inseparable{names{"absent.phase", "absent.rank", "absent.step", "expected_fault"},
+const std::array inseparable{names{"inject.field", "inject.kind", "inject.late_ms", "inject.phase", "inject.rank",
+                                   "inject.step", "expected_fault", "prompt_verdict", "recover"},
                              names{"runtime_max_tokens_from", "expected_fault"}, names{"late_rank", "late_us"},
                              names{"routing", "expert_groups", "groups_per_token", "hot_expert", "hot_percent",
                                    "hot_rank", "zipf_exponent_percent"}};
 // Fields that name a rank.
-constexpr std::array<std::string_view, 3> rank_fields{"absent.rank", "hot_rank", "late_rank"};
+constexpr std::array<std::string_view, 3> rank_fields{"hot_rank", "inject.rank", "late_rank"};
 
 class shrinker {
  public:
@@ -257,11 +258,11 @@ std::string failure_kind(const case_result& result) {
 }
 
 std::string scenario_file_text(const field_settings& settings, std::string_view suite, std::string_view sentence) {
-  constexpr std::string_view absent_prefix = "absent.";
   nlohmann::ordered_json one{{"name", "shrunk"}, {"sentence", sentence}};
   for (const auto& [field, setting] : settings) {
-    if (field.starts_with(absent_prefix)) {
-      one["absent"][field.substr(absent_prefix.size())] = json_of(setting.value);
+    const auto dot = field.find('.');
+    if (dot != std::string::npos) {  // a member of an object
+      one[field.substr(0, dot)][field.substr(dot + 1)] = json_of(setting.value);
     } else {
       one[field] = json_of(setting.value);
     }

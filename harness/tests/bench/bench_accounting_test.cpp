@@ -178,14 +178,24 @@ TEST(bench_accounting, percentiles_need_their_count) {
   EXPECT_FALSE(order_statistics_of(values).p50);
   for (int i = 1; i <= 28; ++i) values.push_back(i);
   EXPECT_FALSE(order_statistics_of(values).p90);
+  EXPECT_FALSE(order_statistics_of(values).p10);
   for (int i = 29; i <= 298; ++i) values.push_back(i);
   EXPECT_EQ(order_statistics_of(values).p90, 269);
+  EXPECT_EQ(order_statistics_of(values).p10, 30);
   EXPECT_FALSE(order_statistics_of(values).p99);
   for (int i = 299; i <= 300; ++i) values.push_back(i);
   const auto of = order_statistics_of(values);
   EXPECT_EQ(of.count, 300U);
   EXPECT_EQ(of.p50, 150);
   EXPECT_EQ(of.p99, 297);
+}
+
+// A drift of one a turn: every transport has the same sum over two rounds.
+TEST(bench_accounting, turns_go_to_and_fro) {
+  EXPECT_EQ(turns_of_round(3, 0), (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(turns_of_round(3, 1), (std::vector<std::size_t>{2, 1, 0}));
+  EXPECT_EQ(turns_of_round(1, 7), std::vector<std::size_t>{0});
+  EXPECT_TRUE(turns_of_round(0, 0).empty());
 }
 
 }  // namespace

@@ -42,6 +42,18 @@ TEST(bench_device_state, a_mark_names_the_launch_and_the_rank_and_drops_nothing)
   EXPECT_TRUE(marks_of({}).empty());
 }
 
+TEST(bench_device_state, marks_go_to_whose_turn_it_was) {
+  auto slow = quiet_state();
+  slow.sm_clock_mhz = 1200;
+  // Launches of 0, 1, 1, 0: the clock falls during the second of 1 and rises again during the second of 0.
+  const std::vector<std::vector<device_state>> readings{
+      {quiet_state()}, {quiet_state()}, {quiet_state()}, {slow}, {quiet_state()}};
+  const auto marks = marks_of_turns(readings, {0, 1, 1, 0}, 2);
+  ASSERT_EQ(marks.size(), 2U);
+  EXPECT_EQ(marks[0], (std::vector<marked_launch>{{1, 0, "sm_clock_mhz from 1200 to 1980"}}));
+  EXPECT_EQ(marks[1], (std::vector<marked_launch>{{1, 0, "sm_clock_mhz from 1980 to 1200"}}));
+}
+
 TEST(bench_device_state, bytes_of_links_need_both_readings_and_no_step_back) {
   auto after = quiet_state();
   after.nvlink_data_tx_kib = 3000;

@@ -47,6 +47,23 @@ TEST(bench_record, what_was_not_measured_is_null) {
   EXPECT_EQ(machine["states_not_read_because"], "no library");
 }
 
+TEST(bench_record, a_point_names_what_it_was_asked_to_go_by_and_what_it_went_by) {
+  auto point = sample_point(400'000);
+  point.taken = transport::lamport;
+  point.taken_because = "few tokens";
+  const auto json = to_json(point, sample_link(), {});
+  EXPECT_EQ(json["transport"], "auto");
+  EXPECT_EQ(json["taken"], "lamport");
+  EXPECT_EQ(json["taken_because"], "few tokens");
+  EXPECT_NE(bench_table({point}, sample_link(), {}).find("| 16 | auto: lamport | 12.00 |"), std::string::npos);
+  point.asked = bench_transport::lamport;
+  EXPECT_NE(bench_table({point}, sample_link(), {}).find("| 16 | lamport | 12.00 |"), std::string::npos);
+  auto options = sample_options();
+  options.transports = {bench_transport::fence, bench_transport::automatic};
+  EXPECT_EQ(bench_header_json({}, sample_machine(), options, "now")["options"]["transports"].dump(),
+            "[\"fence\",\"auto\"]");
+}
+
 // B30: rates that count local rows are never the headline, and never without their name.
 TEST(bench_record, b30_rates_with_local_rows_come_on_request_and_by_name) {
   const auto without = to_json(sample_point(400'000), sample_link(), {});

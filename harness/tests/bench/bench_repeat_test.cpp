@@ -36,7 +36,24 @@ TEST(bench_repeat, points_of_every_process_are_kept_and_other_lines_passed_by) {
   EXPECT_EQ(points[0].dispatch_us, (std::vector<double>{5, 5, 5}));
   EXPECT_EQ(points[0].combine_us, (std::vector<double>{7, 7, 7}));
   EXPECT_EQ(notes.size(), 3U);
-  EXPECT_NE(repeat_table(points).find("| 16 | 3 | 12.00 | 0.00 | null |"), std::string::npos) << repeat_table(points);
+  EXPECT_NE(repeat_table(points).find("| 16 | auto: fence | 3 | 12.00 | 0.00 | null |"), std::string::npos)
+      << repeat_table(points);
+}
+
+TEST(bench_repeat, transports_are_kept_apart) {
+  auto lamport = sample_point(400'000);
+  lamport.asked = bench_transport::lamport;
+  lamport.taken = transport::lamport;
+  const auto lines =
+      to_json(sample_point(400'000), sample_link(), {}).dump() + '\n' + to_json(lamport, sample_link(), {}).dump();
+  const auto points =
+      collect_repeats({"/bin/sh", "-c", "echo '" + lines + "'"}, 2, std::chrono::seconds(10), [](const auto&) {});
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].asked, bench_transport::lamport);
+  EXPECT_EQ(points[0].taken, transport::lamport);
+  EXPECT_EQ(points[0].round_trip_us.size(), 2U);
+  EXPECT_EQ(points[1].asked, bench_transport::automatic);
+  EXPECT_EQ(points[1].taken, transport::fence);
 }
 
 TEST(bench_repeat, a_process_that_fails_counts_for_nothing_and_is_told) {

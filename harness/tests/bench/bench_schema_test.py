@@ -27,6 +27,8 @@ def parent_of(line, path):
     return line
 
 
+# May be null, so that True is not another type of it.
+NULL_OR_BOOLEAN = {"git_dirty", "within"}
 # Only asked for by an option.
 OPTIONAL = {"logical_bw_gb_s", "selection_bw_gb_s"}
 
@@ -45,7 +47,7 @@ def spoiled(line):
                 del parent[path[-1]]
             else:
                 parent[path[-1]] = True if not isinstance(parent[path[-1]], bool) else "true"
-                if path[-1] == "git_dirty":
+                if path[-1] in NULL_OR_BOOLEAN and parent_of(line, path)[path[-1]] is None:
                     continue
             yield f"{change} {path}", copied
         copied = copy.deepcopy(line)

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "../record/enum_words.hpp"
+#include "switchyard/harness/bench_crossover.hpp"
 #include "switchyard/harness/bench_record.hpp"
 
 namespace switchyard::harness {
@@ -21,6 +22,11 @@ TEST(bench_schema_words, are_those_of_the_code) {
   };
   EXPECT_EQ(allowed("/memory"), words<nccl_memory>());
   EXPECT_EQ(allowed("/nccl/properties/scheme"), words<nccl_scheme>());
+  EXPECT_EQ(allowed("/transport"), words<bench_transport>());
+  EXPECT_EQ(allowed("/taken"), words<transport>());
+  EXPECT_EQ(allowed("/crossover/properties/kind"), words<crossover_kind>());
+  for (const auto which : all_bench_transports) EXPECT_EQ(bench_transport_of(to_string(which)), which);
+  EXPECT_FALSE(bench_transport_of("unknown"));
   EXPECT_EQ(definitions["header"]["properties"]["schema"]["const"], bench_schema);
 }
 

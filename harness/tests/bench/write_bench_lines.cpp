@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sample_bench.hpp"
-#include "switchyard/harness/bench_repeat.hpp"
+#include "sample_trips.hpp"
+#include "switchyard/harness/lamport_tuning.hpp"
 #include "switchyard/harness/record_json.hpp"
 
 int main() {
@@ -27,7 +28,23 @@ int main() {
   for (const auto& one : measured) print(yard::to_json(one));
   print(yard::nccl_best_json(measured, 16));
   print(yard::nccl_best_json({}, 16));
-  print(yard::to_json(yard::repeated_point{16, {10}, {4}, {5}}));
-  print(yard::to_json(yard::repeated_point{16, {10, 11, 12, 13}, {4, 4, 4, 4}, {5, 5, 5, 6}}));
+  using by = yard::bench_transport;
+  constexpr auto fence = switchyard::transport::fence;
+  constexpr auto lamport = switchyard::transport::lamport;
+  print(yard::to_json(yard::repeated_point{16, by::automatic, fence, {10}, {4}, {5}}));
+  print(yard::to_json(yard::repeated_point{16, by::lamport, lamport, {10, 11, 12, 13}, {4, 4, 4, 4}, {5, 5, 5, 6}}));
+  const std::vector points{yard::sample_comparison(16, 15, 9, 0.1), yard::sample_comparison(32, 15, 16, 0.1)};
+  for (const std::size_t count : {0U, 1U, 2U}) {
+    const std::vector some(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(count));
+    print(yard::to_json(yard::crossover_of(some)));
+    print(yard::to_json(some, yard::decide_threshold(some)));
+  }
+  print(yard::to_json(yard::crossover_of({points.back()})));
+  print(yard::to_json(yard::crossover_of(
+      yard::compare_transports(std::vector{yard::trip_samples{4, by::fence, {9}}, {4, by::lamport, {8}}}))));
+  print(yard::auto_check_json({}));
+  print(yard::auto_check_json(yard::check_auto(std::vector{yard::sample_trips(16, by::fence, 15, 0.1),
+                                                           yard::sample_trips(16, by::lamport, 9, 0.1),
+                                                           yard::sample_trips(16, by::automatic, 10, 0.1)})));
   return 0;
 }

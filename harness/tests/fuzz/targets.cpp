@@ -33,7 +33,7 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 std::vector<std::string> words_of_fields() {
-  std::vector<std::string> words{"absent", "rank", "step", "phase", "true", "false"};
+  std::vector<std::string> words{"inject", "rank", "step", "phase", "true", "false"};
   for (const auto& rule : field_rules()) {
     words.emplace_back(rule.name);
     words.insert(words.end(), rule.words.begin(), rule.words.end());
@@ -75,7 +75,7 @@ target scenario_target(const std::filesystem::path& scenarios) {
   }
   result.seeds.emplace_back(R"({"suite": "fuzzed", "description": "d", "scenarios": [{"name": "a", "sentence": "x",
       "num_experts": 8, "top_k": 2, "hidden_size": 64, "ranks": 2, "tokens": 4, "expected_fault": "timeout",
-      "absent": {"rank": 1, "step": 0, "phase": "combine"}, "sweep": [
+      "inject": {"kind": "stop", "rank": 1, "step": 0, "phase": "combine"}, "sweep": [
       {"kind": "zip", "axes": {"steps": [1, 2, 1], "dtype": ["bf16", "fp16", "fp32"]}},
       {"kind": "product", "axes": {"invalid_percent": [0, 100], "topk_weights": [true, false]}}]}]})");
   result.seeds.emplace_back(R"({"suite": "fuzzed", "description": "d", "include": ["smoke"], "scenarios": [{"name": "a",
@@ -150,7 +150,7 @@ target record_target() {
                       parse_case_id("random/drawn@hidden_size=8,num_experts=3,steps=2,tokens=3,top_k=2" + more), {});
   };
   const auto passing = drawn(",ranks=2");
-  const auto faulting = drawn(",absent.rank=1,expected_fault=timeout,ranks=3,timeout_ms=100");
+  const auto faulting = drawn(",inject.kind=stop,inject.rank=1,expected_fault=timeout,ranks=3,timeout_ms=100");
   auto failing = passing;
   failing.expected_fault = fault_code::timeout;  // that does not come
   result.seeds = {records_of({passing}), records_of({passing, failing, faulting, passing})};

@@ -61,11 +61,11 @@ void one_thread_and_long_steps(case_spec& spec) {
 void fp32_sums(case_spec& spec) { spec.params.dtype = dtype::fp32; }
 void hard_words(case_spec& spec) { spec.values = hidden_values::hard_words; }
 void rank_2_skips_dispatch(case_spec& spec) {
-  spec.absent = absence{.rank = 2, .step = 0, .phase = phase::dispatch};
+  spec.inject = injected_fault{.rank = 2, .step = 0, .phase = phase::dispatch};
   spec.expected_fault = fault_code::timeout;
 }
 void rank_2_skips_combine(case_spec& spec) {
-  spec.absent = absence{.rank = 2, .step = 0, .phase = phase::combine};
+  spec.inject = injected_fault{.rank = 2, .step = 0, .phase = phase::combine};
   spec.expected_fault = fault_code::timeout;
 }
 

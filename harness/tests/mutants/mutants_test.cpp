@@ -74,15 +74,15 @@ void full_slices(case_spec& spec) {
 // Order is seldom visible in the sixteen bits of a bf16 result.
 void fp32_sums(case_spec& spec) { spec.params.dtype = dtype::fp32; }
 void rank_2_skips_second_dispatch(case_spec& spec) {
-  spec.absent = absence{.rank = 2, .step = 1, .phase = phase::dispatch};
+  spec.inject = injected_fault{.rank = 2, .step = 1, .phase = phase::dispatch};
   spec.expected_fault = fault_code::timeout;
 }
 void rank_2_skips_dispatch(case_spec& spec) {
-  spec.absent = absence{.rank = 2, .step = 0, .phase = phase::dispatch};
+  spec.inject = injected_fault{.rank = 2, .step = 0, .phase = phase::dispatch};
   spec.expected_fault = fault_code::timeout;
 }
 void rank_2_skips_combine(case_spec& spec) {
-  spec.absent = absence{.rank = 2, .step = 0, .phase = phase::combine};
+  spec.inject = injected_fault{.rank = 2, .step = 0, .phase = phase::combine};
   spec.expected_fault = fault_code::timeout;
 }
 

@@ -35,7 +35,7 @@ TEST(record_json, a_failing_case_says_everything) {
   EXPECT_EQ(out["total_findings"], 4);
   EXPECT_EQ(out["spec"]["ranks"], 2);
   EXPECT_EQ(out["spec"]["max_tokens_per_rank"], 16);
-  EXPECT_EQ(out["spec"]["absent"], nullptr);
+  EXPECT_EQ(out["spec"]["inject"], nullptr);
   const auto& found = out["findings"][0];
   EXPECT_EQ(found["verdict"], "stale");
   EXPECT_EQ(found["token"], 7);
@@ -103,6 +103,9 @@ TEST(record_json, what_timing_changes_stands_under_time) {
   fault.record.rank = -1;
   fault.record.expected = 5;
   fault.record.actual = 6;
+  fault.to_verdict = std::nullopt;
+  fault.arrivals_ns = {3, 4};
+  second.arrivals_ns = {{{1}}, {{2}}};
   EXPECT_EQ(without_time(first, std::chrono::seconds(1)), without_time(second, std::chrono::seconds(2)));
   // ... and nothing else does: a difference in the result itself is seen.
   second.checked_bytes += 1;

@@ -35,6 +35,7 @@ TEST(recorded_case, comes_back_as_it_was) {
   fault.record.from_notice = 1;
   fault.record.expected = ~std::uint64_t{0};
   insert(fault.record.missing, 255);
+  fail.arrivals_ns = {{{1, not_arrived}, {2, 3}}, {{4, 5}, {6, most_arrival_ns}}};
   for (const auto& result : {fail, sample_pass(7, 8), case_result{}}) {
     const auto record = sample_record(result);
     const auto back = parse_case_record(record, {"r", ""});

@@ -62,6 +62,8 @@ inline case_result sample_fail() {
   fault.record.timeout_ns = 200'000'000;
   insert(fault.record.missing, 0);
   insert(fault.record.missing, 65);
+  fault.to_verdict = std::chrono::milliseconds(201);
+  fault.arrivals_ns = {not_arrived, 1'200};
   fault.message = "rank 1 waited 201 ms for rank 0";
   result.faults = {fault};
   return result;

@@ -192,7 +192,7 @@ planted plant_wrong_sum(const case_spec&, const known_step&) {
 planted plant_wrong_fault(const case_spec&, const known_step&) {
   planted error;
   error.shape = [](case_spec& spec) {
-    spec.absent = absence{.rank = wrong_rank, .step = wrong_step, .phase = phase::combine};
+    spec.inject = injected_fault{.rank = wrong_rank, .step = wrong_step, .phase = phase::combine};
     spec.timeout = std::chrono::milliseconds(200);
     spec.expected_fault = fault_code::none;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases with a rank that never comes, and a watchdog for ranks that never come back.
+// Cases with a rank that does not come, and a watchdog for ranks that never come back.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,24 +18,24 @@ namespace {
 
 using namespace std::chrono_literals;
 
-case_spec absent_case(int ep_size, absence who) {
+case_spec stopped_case(int ep_size, injected_fault who) {
   auto spec = small_case(ep_size);
-  spec.absent = who;
+  spec.inject = who;
   spec.timeout = 200ms;
   spec.expected_fault = fault_code::timeout;
   return spec;
 }
 
-struct absent_place {
+struct stopped_place {
   int ep_size;
-  absence who;
+  injected_fault who;
 };
 
-class absent_rank : public testing::TestWithParam<absent_place> {};
+class stopped_rank : public testing::TestWithParam<stopped_place> {};
 
-TEST_P(absent_rank, is_named_by_every_other_rank) {
+TEST_P(stopped_rank, is_named_by_every_other_rank) {
   const auto& [ep_size, who] = GetParam();
-  const auto spec = absent_case(ep_size, who);
+  const auto spec = stopped_case(ep_size, who);
   arena memory(required_bytes(spec));
   const auto result = run_case(spec, memory, {});
   EXPECT_EQ(result.status, case_status::pass) << explain(result);
@@ -49,14 +49,86 @@ TEST_P(absent_rank, is_named_by_every_other_rank) {
   EXPECT_EQ(result.times.size(), static_cast<std::size_t>(who.step));
 }
 
-INSTANTIATE_TEST_SUITE_P(places, absent_rank,
-                         testing::Values(absent_place{2, {0, 0, phase::dispatch}},
-                                         absent_place{2, {1, 0, phase::combine}},
-                                         absent_place{4, {2, 2, phase::dispatch}},
-                                         absent_place{4, {0, 3, phase::combine}}));
+INSTANTIATE_TEST_SUITE_P(places, stopped_rank,
+                         testing::Values(stopped_place{2, {0, 0, phase::dispatch}},
+                                         stopped_place{2, {1, 0, phase::combine}},
+                                         stopped_place{4, {2, 2, phase::dispatch}},
+                                         stopped_place{4, {0, 3, phase::combine}}));
+
+TEST(run_case_fault_test, the_wait_matrix_of_the_last_step_shows_who_was_late) {
+  auto spec = small_case(3);
+  spec.inject = injected_fault{1, spec.steps - 1, phase::combine, fault_kind::late, step_field::none, 80ms};
+  arena memory(required_bytes(spec));
+  const auto result = run_case(spec, memory, {});
+  EXPECT_EQ(result.status, case_status::pass) << explain(result);
+  ASSERT_EQ(result.arrivals_ns.size(), 2U);
+  for (const auto which : {phase::dispatch, phase::combine}) {
+    const auto& matrix = result.arrivals_ns[static_cast<std::size_t>(which)];
+    ASSERT_EQ(matrix.size(), 3U);
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      ASSERT_EQ(matrix[rank].size(), 3U);
+      for (std::size_t peer = 0; peer < 3; ++peer) {
+        ASSERT_NE(matrix[rank][peer], not_arrived);
+        const bool waited = which == phase::combine && rank != 1 && peer == 1;
+        EXPECT_EQ(matrix[rank][peer] > 50'000'000, waited) << rank << " for " << peer;
+      }
+    }
+  }
+}
+
+TEST(run_case_fault_test, a_rank_that_exits_takes_nothing_from_its_peers) {
+  auto spec = stopped_case(3, {1, 1, phase::combine, fault_kind::exit});
+  arena memory(required_bytes(spec));
+  const auto result = run_case(spec, memory, {});
+  EXPECT_EQ(result.status, case_status::pass) << explain(result);
+  EXPECT_EQ(result.faults.size(), 2U);
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST(run_case_fault_test, a_group_that_recovers_checks_every_step_behind_the_fault) {
+  auto spec = stopped_case(3, {1, 1, phase::combine});
+  arena memory(required_bytes(spec));
+  const auto without = run_case(spec, memory, {});
+  EXPECT_EQ(without.times.size(), 1U);
+  spec.recovers = true;
+  const auto result = run_case(spec, memory, {});
+  EXPECT_EQ(result.status, case_status::pass) << explain(result);
+  EXPECT_EQ(result.faults.size(), 2U);
+  EXPECT_EQ(result.times.size(), static_cast<std::size_t>(spec.steps));
+  // All of the steps before and behind the fault, as if there had been none, and what it left.
+  const auto bytes_of = [&](int steps) {
+    auto right = small_case(3);
+    right.steps = steps;
+    return run_case(right, memory, {}).checked_bytes;
+  };
+  EXPECT_GT(result.checked_bytes, bytes_of(4) - bytes_of(2) + bytes_of(1));
+  EXPECT_EQ(result.arrivals_ns.size(), 2U);
+}
+
+// Rank 1 does wrong in a combine behind the recovery; the verifier is there to see it.
+TEST(run_case_fault_test, an_error_behind_the_recovery_is_found) {
+  auto spec = stopped_case(3, {1, 0, phase::dispatch});
+  spec.recovers = true;
+  arena memory(required_bytes(spec));
+  run_options options;
+  options.make_fabric = [](int rank) -> std::shared_ptr<fabric> {
+    if (rank != 1) return nullptr;
+    auto kernels = host::production_kernels();
+    kernels.combine = [right = kernels.combine](host::host_block& block, const protocol::combine_params& params) {
+      right(block, params);
+      if (params.ws.round().incarnation == 2) params.output[0] ^= std::byte{1};
+    };
+    return host::make_host_fabric(kernels);
+  };
+  const auto result = run_case(spec, memory, options);
+  EXPECT_EQ(result.status, case_status::fail) << explain(result);
+  ASSERT_FALSE(result.findings.empty());
+  EXPECT_EQ(result.findings[0].verdict, verdict::wrong_sum);
+  EXPECT_EQ(result.findings[0].step, 1);
+}
 
 TEST(run_case_fault_test, a_fault_that_was_not_due_is_a_timeout_with_every_record) {
-  auto spec = absent_case(3, {1, 1, phase::dispatch});
+  auto spec = stopped_case(3, {1, 1, phase::dispatch});
   spec.expected_fault = fault_code::none;
   arena memory(required_bytes(spec));
   const auto result = run_case(spec, memory, {});
@@ -70,7 +142,7 @@ TEST(run_case_fault_test, a_fault_that_was_not_due_is_a_timeout_with_every_recor
 }
 
 TEST(run_case_fault_test, another_fault_than_the_one_due_fails) {
-  auto spec = absent_case(2, {1, 0, phase::combine});
+  auto spec = stopped_case(2, {1, 0, phase::combine});
   spec.expected_fault = fault_code::step_mismatch;
   arena memory(required_bytes(spec));
   const auto result = run_case(spec, memory, {});
@@ -90,7 +162,7 @@ TEST(run_case_fault_test, a_fault_that_does_not_come_fails_on_every_rank) {
 }
 
 TEST(run_case_fault_test, the_watchdog_frees_ranks_that_make_no_progress) {
-  auto spec = absent_case(3, {2, 1, phase::combine});
+  auto spec = stopped_case(3, {2, 1, phase::combine});
   spec.timeout = 60s;  // the library would wait; the watchdog does not
   arena memory(required_bytes(spec));
   const auto result = run_watched_case(spec, memory, {}, {400ms, 5s});
@@ -147,7 +219,7 @@ TEST(run_case_fault_test, a_rank_without_a_fabric_fails_the_case_and_hangs_nobod
   };
   // Shortens the time that the library waits for the rank at construction.
   spec.timeout = 300ms;
-  spec.absent = absence{2, 0, phase::dispatch};
+  spec.inject = injected_fault{2, 0, phase::dispatch};
   const auto result = run_case(spec, memory, options);
   EXPECT_EQ(result.status, case_status::fail) << explain(result);
   EXPECT_FALSE(result.reason.empty());

@@ -38,7 +38,7 @@ void expect_left_soon(const case_spec& spec) {
 
 TEST(run_case_stop, while_ranks_wait_for_one_that_does_not_come) {
   auto spec = small_case(3);
-  spec.absent = absence{.rank = 1, .step = 1, .phase = phase::dispatch};
+  spec.inject = injected_fault{.rank = 1, .step = 1, .phase = phase::dispatch};
   spec.expected_fault = fault_code::timeout;
   spec.timeout = 60s;
   expect_left_soon(spec);

@@ -29,10 +29,10 @@ TEST(separate_device_test, checks_as_many_bytes_as_on_the_cpu) {
   }
 }
 
-TEST(separate_device_test, an_absent_rank_is_named) {
+TEST(separate_device_test, a_rank_that_stops_is_named) {
   for (const auto which : {phase::dispatch, phase::combine}) {
     auto spec = small_case(3);
-    spec.absent = absence{1, 1, which};
+    spec.inject = injected_fault{1, 1, which};
     spec.timeout = 200ms;
     spec.expected_fault = fault_code::timeout;
     const auto result = run_separately(spec, std::make_shared<separate_machine>());
@@ -89,7 +89,7 @@ TEST(separate_device_test, a_case_under_which_a_device_is_lost_says_so_and_later
   auto spec = small_case(2);
   EXPECT_EQ(run_separately(spec, machine).status, case_status::pass);
 
-  spec.absent = absence{1, 1, phase::dispatch};  // the case fails by itself, and the device with it
+  spec.inject = injected_fault{1, 1, phase::dispatch};  // the case fails by itself, and the device with it
   spec.timeout = 200ms;
   arena memory(2 * required_bytes(spec));
   run_options options;

@@ -35,7 +35,7 @@ class separate_memory {
   std::byte* block_;
 };
 
-class separate_host_device final : private separate_memory, public separate_device {
+class separate_host_device : private separate_memory, public separate_device {
  public:
   separate_host_device(const case_spec& spec, int rank, std::pmr::memory_resource& memory, copy_error on_write,
                        row_checker checker)

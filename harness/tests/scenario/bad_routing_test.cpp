@@ -101,8 +101,8 @@ TEST(bad_routing, strides_that_contradict) {
        at + "expected_fault: must be step_mismatch where every rank passes its own tokens as runtime_max_tokens"},
       {counted(R"(, "token_counts": "5:17:3:32", "expected_fault": "timeout")" + own),
        at + "expected_fault: timeout: must be step_mismatch where"},
-      {counted(R"(, "token_counts": "5:17:3:32", "absent": {"rank": 1})" + own + fault),
-       at + "runtime_max_tokens_from: own_tokens: cannot go with an absent rank: one fault a case (case t/s)"},
+      {counted(R"(, "token_counts": "5:17:3:32", "inject": {"kind": "stop", "rank": 1})" + own + fault),
+       at + "runtime_max_tokens_from: own_tokens: cannot go with inject: one fault a case (case t/s)"},
       {one(own + fault),
        at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which ranks "
             "surely disagree: equal counts make no fault (case t/s)"},

@@ -42,15 +42,16 @@ TEST(exclude, a_product_does_not_make_what_a_pattern_matches) {
 
 TEST(exclude, pairwise_makes_every_pair_but_the_excluded) {
   const auto cases = cases_of_text(swept(R"({"kind": "pairwise",
-      "axes": {"ranks": [2, 3, 4], "tokens": [0, 1, 2], "blocks": [1, 2], "absent.step": [0, 1], "absent.rank": [1],
+      "axes": {"ranks": [2, 3, 4], "tokens": [0, 1, 2], "blocks": [1, 2], "inject.step": [0, 1], "inject.rank": [1],
+               "inject.kind": ["stop"],
                "expected_fault": ["timeout"], "topk_weights": [true, false], "variation": ["fixed", "vary"]},
-      "exclude": [{"ranks": [4], "tokens": [2]}, {"variation": ["vary"], "absent.step": [1]}]})"));
+      "exclude": [{"ranks": [4], "tokens": [2]}, {"variation": ["vary"], "inject.step": [1]}]})"));
   EXPECT_LE(cases.size(), 13U);
   EXPECT_GE(cases.size(), 8U);
   std::set<std::pair<int, std::int64_t>> shapes;
   for (const auto& spec : cases) {
     shapes.emplace(spec.ep_size, spec.num_tokens);
-    EXPECT_FALSE(spec.variation == step_variation::vary && spec.absent->step == 1) << spec.id;
+    EXPECT_FALSE(spec.variation == step_variation::vary && spec.inject->step == 1) << spec.id;
   }
   EXPECT_EQ(shapes.size(), 8U);
   EXPECT_EQ(shapes.count({4, 2}), 0U);

@@ -35,10 +35,7 @@ TEST(random_cases, take_every_field_of_the_table_with_two_values_or_more_and_eve
       {"launch", "the host fabric has no graphs to replay; tests on GPUs set it in drawn cases"},
       {"trace", "a trace is a file, and an id must say everything"},
       {"routing=trace", "needs the field trace"},
-      {"expected_fault=order_mismatch", "nothing in a scenario causes it"},
-      {"expected_fault=out_of_order", "nothing in a scenario causes it"},
-      {"expected_fault=bad_header", "nothing in a scenario causes it"},
-      {"expected_fault=aborted", "nothing in a scenario causes it"},
+      {"prompt_verdict", "a machine that does other things beside it keeps no such times"},
   };
   std::map<std::string, std::set<std::string>> drawn;
   for (std::uint64_t number = 0; number < many_draws; ++number) {
@@ -127,7 +124,7 @@ TEST(random_cases, meet_the_hard_corners) {
     met["odd rows"] += params.hidden_size % 2 == 1;
     met["epoch wraps"] += spec.first_epoch + 2U * static_cast<unsigned>(spec.steps) < spec.first_epoch;
     met["no valid id"] += spec.invalid_percent == 100;
-    met["a rank is absent"] += spec.absent.has_value();
+    met["a rank errs"] += spec.inject.has_value();
     met["ranks disagree"] += spec.runtime_max_tokens_from == runtime_max_rule::own_tokens;
     met["all ids alike"] += spec.duplicate_percent == 100;
     met["nobody has tokens"] += spec.empty_ranks == spec.ep_size;
@@ -144,7 +141,7 @@ TEST(random_cases, fit_into_limits_as_small_as_they_can_be) {
     const auto spec = draw_case(1, number, smallest);
     EXPECT_EQ(spec.ep_size, 1);
     EXPECT_EQ(spec.steps, 1);
-    EXPECT_FALSE(spec.absent);
+    EXPECT_FALSE(spec.inject);
   }
   random_limits tight;
   tight.max_bytes = std::size_t{1} << 20;

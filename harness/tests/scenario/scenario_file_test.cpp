@@ -19,7 +19,7 @@ TEST(scenario_file, every_field_arrives_in_the_case) {
           "invalid_percent": 13, "variation": "vary", "steps": 14, "blocks": 15, "workers": 16,
           "first_epoch": 4294967291, "timeout_ms": 18, "launch": "two_graphs", "lamport": "on",
           "lamport_max_tokens": 5, "late_us": 19, "expected_fault": "timeout",
-          "absent": {"rank": 2, "step": 1, "phase": "combine"}})");
+          "inject": {"kind": "stop", "rank": 2, "step": 1, "phase": "combine"}})");
   ASSERT_EQ(cases.size(), 1U);
   const auto& spec = cases.front();
   EXPECT_EQ(spec.id, "t/s");
@@ -51,10 +51,33 @@ TEST(scenario_file, every_field_arrives_in_the_case) {
   EXPECT_EQ(spec.timeout.count(), 18);
   EXPECT_EQ(spec.late.at_most.count(), 19);
   EXPECT_EQ(spec.expected_fault, fault_code::timeout);
-  ASSERT_TRUE(spec.absent.has_value());
-  EXPECT_EQ(spec.absent->rank, 2);
-  EXPECT_EQ(spec.absent->step, 1);
-  EXPECT_EQ(spec.absent->phase, phase::combine);
+  ASSERT_TRUE(spec.inject.has_value());
+  EXPECT_EQ(spec.inject->rank, 2);
+  EXPECT_EQ(spec.inject->step, 1);
+  EXPECT_EQ(spec.inject->phase, phase::combine);
+  EXPECT_EQ(spec.inject->kind, fault_kind::stop);
+}
+
+TEST(scenario_file, what_a_rank_does_wrong_arrives_in_the_case) {
+  const auto cases = cases_of_text(R"({"name": "s", "sentence": "x", "num_experts": 20, "top_k": 5, "hidden_size": 96,
+      "ranks": 4, "tokens": 8, "warmup_timeout_ms": 700, "timeout_ms": 300, "expected_fault": "timeout",
+      "prompt_verdict": true, "recover": true, "steps": 4, "inject": {"kind": "late", "rank": 3, "step": 2, "late_ms": 400}})");
+  const auto& spec = cases.front();
+  EXPECT_EQ(spec.warmup_timeout.count(), 700);
+  EXPECT_TRUE(spec.prompt_verdict);
+  EXPECT_TRUE(spec.recovers);
+  ASSERT_TRUE(spec.inject.has_value());
+  EXPECT_EQ(spec.inject->kind, fault_kind::late);
+  EXPECT_EQ(spec.inject->late.count(), 400);
+  EXPECT_EQ(spec.inject->phase, phase::dispatch);
+}
+
+TEST(scenario_file, a_field_that_combine_declares_is_wrong_in_combine) {
+  const auto cases = cases_of_text(R"({"name": "s", "sentence": "x", "num_experts": 20, "top_k": 5, "hidden_size": 96,
+      "ranks": 2, "tokens": 8, "expected_fault": "step_mismatch",
+      "inject": {"kind": "disagree", "rank": 1, "field": "combine_dtype"}})");
+  EXPECT_EQ(cases.front().inject->field, step_field::combine_dtype);
+  EXPECT_EQ(cases.front().inject->phase, phase::combine);
 }
 
 TEST(scenario_file, counts_and_strides_arrive_in_the_case) {
@@ -119,7 +142,7 @@ TEST(scenario_file, what_is_not_said_has_the_defaults_of_a_case) {
   EXPECT_EQ(spec.first_epoch, defaults.first_epoch);
   EXPECT_EQ(spec.timeout, defaults.timeout);
   EXPECT_EQ(spec.routing, defaults.routing);
-  EXPECT_FALSE(spec.absent.has_value());
+  EXPECT_FALSE(spec.inject.has_value());
 }
 
 TEST(scenario_file, no_tokens_still_need_a_row) {

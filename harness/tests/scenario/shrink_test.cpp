@@ -57,15 +57,16 @@ TEST(shrink, keeps_words_and_flags_that_matter_and_drops_the_others) {
             "random/drawn@dtype=fp16,hidden_size=1,num_experts=1,ranks=1,steps=2,tokens=0,top_k=1,topk_weights=false");
 }
 
-TEST(shrink, keeps_an_absence_whole_or_drops_it_whole) {
+TEST(shrink, keeps_an_injected_fault_whole_or_drops_it_whole) {
   auto settings = large_case();
-  settings.merge(settings_from({{"absent.rank", std::int64_t{5}},
-                                {"absent.step", std::int64_t{4}},
-                                {"absent.phase", std::string("combine")},
+  settings.merge(settings_from({{"inject.kind", std::string("stop")},
+                                {"inject.rank", std::int64_t{5}},
+                                {"inject.step", std::int64_t{4}},
+                                {"inject.phase", std::string("combine")},
                                 {"expected_fault", std::string("timeout")}}));
-  EXPECT_EQ(id_of(shrink(settings, [](const case_spec& spec) { return spec.absent.has_value(); })),
-            "random/drawn@absent.rank=0,expected_fault=timeout,hidden_size=1,num_experts=2,ranks=2,steps=1,tokens=0,"
-            "top_k=1");
+  EXPECT_EQ(id_of(shrink(settings, [](const case_spec& spec) { return spec.inject.has_value(); })),
+            "random/drawn@expected_fault=timeout,hidden_size=1,inject.kind=stop,inject.rank=0,num_experts=2,ranks=2,"
+            "steps=1,tokens=0,top_k=1");
   EXPECT_EQ(id_of(shrink(settings, [](const case_spec& spec) { return spec.params.hidden_size > 99; })),
             "random/drawn@hidden_size=100,num_experts=1,ranks=1,steps=1,tokens=0,top_k=1");
 }

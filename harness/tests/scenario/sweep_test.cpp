@@ -41,14 +41,15 @@ TEST(sweep, a_product_has_every_combination_and_a_zip_walks) {
   EXPECT_EQ(cases[5].steps, 5);
 }
 
-TEST(sweep, words_flags_and_members_of_absent_can_be_swept) {
-  const auto cases = cases_of_text(shapeless_text(R"(, "steps": 2, "expected_fault": "timeout", "absent": {"rank": 1},
-      "sweep": {"kind": "zip", "axes": {"profile": ["tiny"], "topk_weights": [false], "absent.phase": ["combine"],
-                                        "absent.step": [1]}})"));
-  EXPECT_EQ(ids_of(cases), ids{"t/s@absent.phase=combine,absent.step=1,profile=tiny,topk_weights=false"});
-  EXPECT_EQ(cases.front().absent->phase, phase::combine);
-  EXPECT_EQ(cases.front().absent->rank, 1);
-  EXPECT_EQ(cases.front().absent->step, 1);
+TEST(sweep, words_flags_and_members_of_inject_can_be_swept) {
+  const auto cases = cases_of_text(shapeless_text(R"(, "steps": 2, "expected_fault": "timeout",
+      "inject": {"kind": "stop", "rank": 1},
+      "sweep": {"kind": "zip", "axes": {"profile": ["tiny"], "topk_weights": [false], "inject.phase": ["combine"],
+                                        "inject.step": [1]}})"));
+  EXPECT_EQ(ids_of(cases), ids{"t/s@inject.phase=combine,inject.step=1,profile=tiny,topk_weights=false"});
+  EXPECT_EQ(cases.front().inject->phase, phase::combine);
+  EXPECT_EQ(cases.front().inject->rank, 1);
+  EXPECT_EQ(cases.front().inject->step, 1);
   EXPECT_FALSE(cases.front().topk_weights);
 }
 

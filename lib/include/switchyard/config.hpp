@@ -45,8 +45,9 @@ struct one_sided_config {
   /// T <= lamport_max_tokens all of whose payloads' row_bytes are multiples of 4. Takes inboxes of
   /// ep_size * min(lamport_max_tokens, max_tokens_per_rank) rows.
   choice lamport = choice::automatic;
-  std::int64_t lamport_max_tokens = 64;  ///< 1 .. 2^30
-  int max_blocks = 0;                    ///< upper bound of blocks per launch; 0: the policy decides
+  /// 1 .. 2^30. The default is the crossover with fence on two H200s, deepseek_v3 rows (results/h200x2-nv18).
+  std::int64_t lamport_max_tokens = 16;
+  int max_blocks = 0;  ///< upper bound of blocks per launch; 0: the policy decides
 
   friend bool operator==(const one_sided_config&, const one_sided_config&) = default;
 };

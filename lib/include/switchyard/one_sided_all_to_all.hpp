@@ -61,13 +61,24 @@ class one_sided_all_to_all {
   /// Collective in stream order. Throws as dispatch.
   void combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream);
 
-  /// The first fault of the workspace, or nothing. Local, never blocks, from any thread.
-  [[nodiscard]] std::optional<fault_record> status() const;
+  /// The first fault of the workspace, or nothing, with when this rank had first seen each peer's header in the phase
+  /// that failed: not_arrived for one that it had not. Local, never blocks, from any thread.
+  [[nodiscard]] std::optional<recorded_fault> status() const;
 
   /// Poisons this rank's workspace, records `aborted`, and tells all peers, which leave their waits at once. Local,
   /// never blocks, from any thread. `reason` is kept for this rank's messages. A workspace with a fault keeps the
   /// fault.
   void abort(std::string_view reason);
+
+  /// Brings the group back after a fault, or before one: ends what runs on the workspace (peers that wait leave), waits
+  /// for every rank to have done so, and makes the workspace as new. The step in flight is over; every later one is
+  /// exact, the first with the warm-up deadline. Views and addresses stay what they were. `active_ranks` must name all
+  /// ranks of the group. A rank that never enters the call keeps the others from recovering, within the warm-up
+  /// timeout; a later attempt needs a backend that is not broken.
+  /// Collective over the group, never from a task on the rank's own stream; waits for this rank's queued work and for
+  /// the peers. On the host fabric; others throw unsupported. Throws invalid_argument, unsupported or state_error
+  /// before anything is done, peer_fault naming the ranks that did not come.
+  void recover(comm_backend& backend, const rank_set& active_ranks);
 
   /// Frees this rank's end. Idempotent. Waits for this rank's queued work, which may itself wait for peers until its
   /// deadline (abort() first to cut that short), and for nothing else: what peers still write goes to memory that lives

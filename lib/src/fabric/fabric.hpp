@@ -2,13 +2,16 @@
 // The seam between the class and the machines: what a fabric offers to one rank.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
 #include "layout/workspace_layout.hpp"
 #include "protocol/params.hpp"
 #include "switchyard/config.hpp"
+#include "switchyard/spec/errors.hpp"
 #include "switchyard/stream.hpp"
 #include "switchyard/support.hpp"
 
@@ -38,6 +41,12 @@ struct planned_step {
   int max_blocks = 0;  ///< 0: no further bound
 };
 
+/// Where the phases of a workspace stand.
+struct round_position {
+  std::uint32_t epoch = 1;        ///< of the phase that is due
+  std::uint32_t incarnation = 1;  ///< of the workspace
+};
+
 /// One rank's workspace on a fabric.
 class fabric_workspace {
  public:
@@ -50,11 +59,23 @@ class fabric_workspace {
   /// Enqueues a phase. The fabric fills in params.ws but for its layout, rank and size.
   virtual void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) = 0;
   virtual void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) = 0;
-  [[nodiscard]] virtual std::optional<fault_record> fault() const = 0;
+  [[nodiscard]] virtual std::optional<recorded_fault> fault() const = 0;
   /// Records `aborted` unless there is a fault already, poisons, tells the peers. Thread-safe.
   virtual void abort() = 0;
   /// Waits for this rank's launches to end.
   virtual void drain() noexcept = 0;
+
+  // Recovery; the default says that a fabric has none.
+  /// The same, but for no longer than `timeout`; whether all have ended.
+  [[nodiscard]] virtual bool drain_for(std::chrono::nanoseconds /*timeout*/) { throw unsupported(no_recovery); }
+  /// Precondition: no launch runs.
+  [[nodiscard]] virtual round_position position() const { throw unsupported(no_recovery); }
+  /// Makes the workspace as it was when it was opened, but for where it begins. Precondition: no launch of any rank
+  /// runs, and none will before all ranks have restarted.
+  virtual void restart(const round_position& /*from*/) { throw unsupported(no_recovery); }
+
+ private:
+  static constexpr const char* no_recovery = "recover: this fabric cannot yet, the host fabric can";
 };
 
 struct workspace_request {

@@ -40,6 +40,7 @@ class injecting_block {
   void scratch_or(std::uint32_t* word, std::uint32_t bits) { inner_.scratch_or(word, bits); }
   void scratch_add(std::uint32_t* word, std::uint32_t amount) { inner_.scratch_add(word, amount); }
   std::uint64_t now_ns() { return inner_.now_ns(); }
+  static constexpr std::uint64_t patience_ns = Block::patience_ns;
   template <class T>
   T broadcast(T value) {
     return inner_.broadcast(value);
@@ -146,7 +147,7 @@ class injecting_block {
     const auto amount = plan_.plan().amount;
     if (is(effect::retag)) value = retagged(value);
     if (is(effect::corrupt)) value ^= amount & 0xFFFFFFFFU;
-    if (is(effect::next_slot)) word += amount / sizeof(*word);
+    if (is(effect::next_slot)) word += static_cast<std::int64_t>(amount) / std::int64_t{sizeof(*word)};
     if (is(effect::redirect)) word = redirected(word);
     inner_.post(word, value);
   }
@@ -350,6 +351,7 @@ class injecting_block {
     const auto* address = reinterpret_cast<const std::byte*>(target);
     const auto peer = holder(address);
     if ((plan.peer && *plan.peer != peer) || (plan.to_self && peer != ws_.rank)) return false;
+    if (plan.to_peers && peer == ws_.rank) return false;
     if (plan.region) {
       if (peer < 0) return false;
       const auto at = static_cast<std::uint64_t>(address - ws_.peers[peer]);

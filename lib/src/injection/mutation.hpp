@@ -53,7 +53,7 @@ enum class effect : std::uint8_t {
   retag,      ///< post, publish: `amount` added to the tag; poll, poll_flag: every tag reads as the epoch that is due;
               ///< load_word: an armed word reads as one that has come
   corrupt,    ///< post, poll, put_u32, send_word: data xor `amount`
-  next_slot,  ///< post: `amount` bytes further in the region; rearm_word: there too
+  next_slot,  ///< post: `amount` bytes further in the region, as a signed number; rearm_word: there too
   reorder,    ///< draw_ticket: pairs of tickets swapped; sum_rows: rows in reverse
   round_each,  ///< sum_rows: the sum is rounded after every row
 };
@@ -68,6 +68,7 @@ struct mutation {
   std::optional<std::int32_t> rank = std::nullopt;      ///< only on this rank
   std::optional<std::int32_t> peer = std::nullopt;      ///< only where the target lies in this rank's workspace
   bool to_self = false;                       ///< only where the target lies in the acting rank's own workspace
+  bool to_peers = false;                      ///< only where it lies in another rank's
   std::uint64_t skip_first = 0;               ///< leave the first matches alone
   std::uint64_t at_most = ~std::uint64_t{0};  ///< then change this many
 };

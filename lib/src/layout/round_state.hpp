@@ -73,9 +73,16 @@ struct route {
   std::uint32_t row;  ///< packed row within this source's slice at that rank
 };
 
-/// Host-visible copy of the first fault. `sequence` goes from 0 to 1 with release after `record` is filled.
+/// Host-visible copy of the first fault. `sequence` goes from 0 to 1 with release after the others are filled.
 struct fault_mailbox {
   fault_record record;
+  wait_lanes arrival_ns{};  ///< of the ranks that there are
+
+  [[nodiscard]] recorded_fault recorded(std::size_t ep_size) const {
+    recorded_fault all{record, arrival_ns};
+    for (std::size_t rank = ep_size; rank < all.arrival_ns.size(); ++rank) all.arrival_ns[rank] = not_arrived;
+    return all;
+  }
   std::uint64_t sequence = 0;
 };
 

@@ -52,6 +52,7 @@ enum class region : std::uint8_t {
   headers,
   dispatch_flags,
   combine_flags,
+  arrivals,
   sent_bitmaps,
   routes,
   return_rows,
@@ -70,7 +71,7 @@ enum class region : std::uint8_t {
   lamport_dispatch_inbox,
   lamport_combine_inbox,
 };
-inline constexpr std::size_t num_regions = 22;
+inline constexpr std::size_t num_regions = 23;
 
 /// Who stores into a region while a phase runs.
 enum class writer : std::uint8_t { self, peers };
@@ -101,6 +102,8 @@ inline constexpr std::array<region_spec, num_regions> region_table{{
     {region::combine_flags, "combine_flags", "ep_size * max_chunks * 8", writer::peers, true,
      "rows of (owner, chunk) are in the combine inbox",
      [](const extents& e) { return e.ep_size * e.max_chunks() * 8; }},
+    {region::arrivals, "arrivals", "2 * ep_size * 8", writer::self, true,
+     "per phase and source: when its header was first seen", [](const extents& e) { return 2 * e.ep_size * 8; }},
     {region::sent_bitmaps, "sent_bitmaps", "ep_size * bitmap_words * 4", writer::self, false,
      "what this rank routed to each peer in the step",
      [](const extents& e) { return e.ep_size * e.bitmap_words() * 4; }},
@@ -168,6 +171,10 @@ struct workspace_layout {
   [[nodiscard]] constexpr std::uint64_t header_offset(phase which, std::uint64_t parity, std::uint64_t source) const {
     const auto slot = (static_cast<std::uint64_t>(which) * 2 + parity) * dims.ep_size + source;
     return offset_of(region::headers) + slot * dims.header_words() * 8;
+  }
+  /// When the header of `source` was first seen in the last `which`.
+  [[nodiscard]] constexpr std::uint64_t arrival_offset(phase which, std::uint64_t source) const {
+    return offset_of(region::arrivals) + (static_cast<std::uint64_t>(which) * dims.ep_size + source) * 8;
   }
   /// The flag of all rows that `source` sends in dispatch.
   [[nodiscard]] constexpr std::uint64_t dispatch_flag_offset(std::uint64_t source) const {

@@ -77,6 +77,8 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.lane() } -> std::convertible_to<std::uint32_t>;   // within the leader
   { b.lanes() } -> std::convertible_to<std::uint32_t>;  // of the leader
   { b.now_ns() } -> std::same_as<std::uint64_t>;
+  // How long to wait for words that are being sent: far more than they take, and less than a verdict may.
+  { B::patience_ns } -> std::convertible_to<std::uint64_t>;
 
   // Words of this rank's own round state and tables.
   { b.draw_ticket(word32) } -> std::same_as<std::uint32_t>;     // [thread] fetch and increment

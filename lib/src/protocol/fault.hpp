@@ -8,6 +8,7 @@
 #include "protocol/header.hpp"
 #include "protocol/params.hpp"
 #include "protocol/routing.hpp"
+#include "protocol/wait_matrix.hpp"
 
 namespace switchyard::protocol {
 
@@ -91,12 +92,12 @@ SWITCHYARD_DEVICE_APART rank_set incomplete_peers(Block& block, const workspace_
   return missing;
 }
 
-/// Stores the notice of `fault` at every rank. This rank comes last: its phase may not end before every peer has its
-/// notice. [thread]
+/// Stores the notice of `fault`, which was seen in `where`, at every rank. This rank comes last: its phase may not end
+/// before every peer has its notice. [thread]
 template <block Block>
 SWITCHYARD_DEVICE_APART void tell_all_ranks(Block& block, const workspace_handle& ws, const fault_record& fault,
-                                            std::uint32_t incarnation) {
-  const notice told{fault.code, fault.phase, fault.field, static_cast<std::uint8_t>(fault.origin), fault.rank};
+                                            phase where, std::uint32_t incarnation) {
+  const notice told{fault.code, where, fault.field, static_cast<std::uint8_t>(fault.origin), fault.rank};
   const auto word = layout::tagged(encode(told), incarnation);
   const auto offset = ws.layout.offset_of(layout::region::notice);
   SWITCHYARD_ROLLED
@@ -118,38 +119,47 @@ SWITCHYARD_DEVICE_APART void abort_workspace(Block& block, const workspace_handl
   record.epoch = block.load_u32(&round.epoch);
   record.rank = ws.rank;
   record.origin = ws.rank;
+  record.entered_ns = block.now_ns();
+  tell_arrivals(block, ws, record.phase, record.epoch, block.poll(&round.step_index) & 1U);
   block.record(ws.mailbox, record);
-  tell_all_ranks(block, ws, record, block.load_u32(&round.incarnation));
+  tell_all_ranks(block, ws, record, record.phase, block.load_u32(&round.incarnation));
   block.store_u32(&round.poison, 1);
 }
 
 /// Records `fault` unless this workspace has one already, and tells every rank, so that all leave their waits. Fills in
-/// what every record holds. [team]
+/// what every record holds. `seen_in`: the phase that the fault is of, where a notice has told of it another one than
+/// that which it ends here. [team]
 template <block Block>
-SWITCHYARD_DEVICE_APART void raise(Block& block, const workspace_handle& ws, const phase_frame& frame,
-                                   fault_record& fault) {
+SWITCHYARD_DEVICE_APART void raise_as_of(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                         fault_record& fault, phase seen_in) {
   auto& round = ws.round();
   if (block.thread_index() == 0 && block.elect(&round.fault_elected)) {
     fault.phase = frame.which;
     fault.epoch = frame.epoch;
+    fault.entered_ns = frame.start_ns;
     fault.waited_ns = block.now_ns() - frame.start_ns;
     fault.timeout_ns = frame.timeout_ns;
     fault.missing = incomplete_peers(block, ws, frame);
     if (is_lamport(frame) && fault.awaited == awaited::rows && fault.rank >= 0) insert(fault.missing, fault.rank);
     if (fault.origin < 0) fault.origin = ws.rank;
+    tell_arrivals(block, ws, frame.which, frame.epoch, frame.parity);
     block.record(ws.mailbox, fault);
-    tell_all_ranks(block, ws, fault, frame.incarnation);
+    tell_all_ranks(block, ws, fault, seen_in, frame.incarnation);
   }
   block.sync();
+}
+
+template <block Block>
+SWITCHYARD_DEVICE void raise(Block& block, const workspace_handle& ws, const phase_frame& frame, fault_record& fault) {
+  raise_as_of(block, ws, frame, fault, frame.which);
 }
 
 /// For words that a living rank has sent or is about to: not for long, and past a notice of the same fault. [team]
 template <block Block>
 SWITCHYARD_DEVICE wait_bounds patient_bounds(Block& block, const phase_frame& frame) {
-  constexpr std::uint64_t grace_ns = 1'000'000'000;
   auto bounds = bounds_for(frame, awaited::header);
   bounds.notice = nullptr;  // both values are worth a moment
-  const auto patience = block.broadcast(block.now_ns()) + grace_ns;
+  const auto patience = block.broadcast(block.now_ns()) + std::uint64_t{Block::patience_ns};
   if (patience < bounds.deadline_ns) bounds.deadline_ns = patience;
   return bounds;
 }
@@ -186,24 +196,42 @@ SWITCHYARD_DEVICE_APART bool spell_out_mismatch(Block& block, const workspace_ha
   return true;
 }
 
-/// Leaves because of a notice. A mismatch that this rank can see for itself is worth more than hearsay: the rank that
-/// saw it first sends its own header too, if perhaps by a slower block than the one that told of the fault.
+/// Whether `source` has declared another step than this rank, as far as its header is here. [thread]
+template <block Block>
+SWITCHYARD_DEVICE bool differs(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                               std::int32_t source) {
+  const auto word = block.poll(ws.header(ws.rank, frame.which, frame.parity, source));
+  return layout::tag_of(word) == frame.epoch && layout::data_of(word) != frame.digest;
+}
+
+/// Looks for a header that declares another step than this rank does, and spells it out. Whoever was the first to see
+/// the mismatch had no notice, so it was waiting, and has sent its own header or is about to; so has the rank whose
+/// header it saw. One of the two differs from this rank's. A rank that was told of the fault when it came may never
+/// send one, so no rank in particular is waited for. [team]
+template <block Block>
+SWITCHYARD_DEVICE_APART void look_for_mismatch(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                               fault_record& fault) {
+  const auto first_that_differs = [&] {
+    std::int32_t source = 0;
+    SWITCHYARD_ROLLED
+    while (source < ws.ep_size && !differs(block, ws, frame, source)) ++source;
+    return source;
+  };
+  const auto is_here = [&](std::uint64_t) { return first_that_differs() < ws.ep_size; };
+  (void)block.wait_all(1, is_here, patient_bounds(block, frame), [] { return false; });
+  const auto source = block.broadcast(block.thread_index() == 0 ? first_that_differs() : 0);
+  if (source < ws.ep_size) (void)spell_out_mismatch(block, ws, frame, source, fault);
+}
+
+/// Leaves because of a notice. A mismatch that this rank can see for itself is worth more than hearsay; what differs in
+/// the routing alone is between two ranks.
 template <block Block>
 SWITCHYARD_DEVICE_APART void raise_from_notice(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   const auto told = decode(layout::data_of(block.broadcast(block.poll(frame.bounds.notice))));
+  const bool is_declared = told.field != step_field::row_count && told.field != step_field::routed_bitmap;
   fault_record fault;
-  if (told.code == fault_code::step_mismatch && told.where == frame.which) {
-    const auto is_here = [&](std::uint64_t) {
-      const auto* digest = ws.header(ws.rank, frame.which, frame.parity, told.origin);
-      return layout::tag_of(block.poll(digest)) == frame.epoch;
-    };
-    (void)block.wait_all(1, is_here, patient_bounds(block, frame), [] { return false; });
-    SWITCHYARD_ROLLED
-    for (std::int32_t source = 0; source < ws.ep_size && fault.code == fault_code::none; ++source) {
-      const auto word = block.broadcast(block.poll(ws.header(ws.rank, frame.which, frame.parity, source)));
-      if (layout::tag_of(word) != frame.epoch || layout::data_of(word) == frame.digest) continue;
-      (void)spell_out_mismatch(block, ws, frame, source, fault);
-    }
+  if (told.code == fault_code::step_mismatch && told.where == frame.which && is_declared) {
+    look_for_mismatch(block, ws, frame, fault);
   }
   if (fault.code == fault_code::none) {
     fault.code = told.code;
@@ -212,7 +240,7 @@ SWITCHYARD_DEVICE_APART void raise_from_notice(Block& block, const workspace_han
     fault.from_notice = 1;
     fault.origin = told.origin;
   }
-  raise(block, ws, frame, fault);
+  raise_as_of(block, ws, frame, fault, told.where);
 }
 
 /// The fault of a wait that ended otherwise than it should. [team]

@@ -301,7 +301,7 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
     add(&s.tally->before_part, first_token);
     add(&s.tally->to_part_end, last_token);
   };
-  if (!await_header(block, ws, frame, p.tokens_per_rank, source, *s.tally, take_word)) return false;
+  if (!await_header(block, ws, frame, p.tokens_per_rank, source, *s.tally, take_word, part == 0)) return false;
   const auto rows = s.tally->found;
   if (rows != s.tally->told_rows) {
     raise_bad_count<Block>(block, ws, frame, source, rows, s.tally->told_rows);

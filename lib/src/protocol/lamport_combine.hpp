@@ -281,6 +281,7 @@ SWITCHYARD_DEVICE_APART void finish_combine(handed_over<Block> block, const comb
     block.sync();
     if (sums) summer.begin(block, p, index);
   }
+  if (succeeded && is_clerk(ws, index)) succeeded = await_headers(block, p, frame, reader, 0, [](std::int32_t) {});
   SWITCHYARD_ROLLED
   while (sums && succeeded) {
     const auto status = wait_and_help(
@@ -292,7 +293,6 @@ SWITCHYARD_DEVICE_APART void finish_combine(handed_over<Block> block, const comb
     }
     sums = succeeded && next_sum(block, p, summer);
   }
-  if (succeeded && is_clerk(ws, index)) succeeded = await_headers(block, p, frame, reader, 0, [](std::int32_t) {});
   if (succeeded) {
     leave_succeeded(block, ws, phase::combine);
   } else {

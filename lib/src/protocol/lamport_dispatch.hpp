@@ -291,6 +291,13 @@ SWITCHYARD_DEVICE_APART void finish_dispatch(handed_over<Block> block, const dis
     if (succeeded && (frame.claim & 1U) == 0) send_part_of(block, p, frame, index);
     block.allow_next_launch();
   }
+  // Headers first: they tell a rank that is late, or in another step, from rows that are.
+  if (succeeded && is_clerk(ws, index)) {
+    auto* counts = counts_of(block, p);
+    succeeded = await_headers(block, p, frame, reader, static_cast<std::uint32_t>(p.tokens_per_rank),
+                              [&](std::int32_t source) { block.scratch_add(counts + source, 1); });
+    if (succeeded) store_counts(block, p);
+  }
   if (succeeded && is_worker(ws, index)) {
     const auto status = wait_and_help(
         block, p, frame, [&](std::uint32_t polls) { return taker.advance(block, p, frame.epoch, polls); },
@@ -299,12 +306,6 @@ SWITCHYARD_DEVICE_APART void finish_dispatch(handed_over<Block> block, const dis
       const auto late = first_late<Block>(block, ws, taker.index, num_peer_tokens(ws, p.tokens_per_rank));
       succeeded = settle(block, ws, frame, status, awaited::rows, late);
     }
-  }
-  if (succeeded && is_clerk(ws, index)) {
-    auto* counts = counts_of(block, p);
-    succeeded = await_headers(block, p, frame, reader, static_cast<std::uint32_t>(p.tokens_per_rank),
-                              [&](std::int32_t source) { block.scratch_add(counts + source, 1); });
-    if (succeeded) store_counts(block, p);
   }
   if (succeeded) {
     leave_succeeded(block, ws, phase::dispatch);

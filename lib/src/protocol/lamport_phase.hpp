@@ -59,8 +59,10 @@ SWITCHYARD_DEVICE_APART bool await_credits(handed_over<Block> block, const works
   const auto has_come = [&](std::uint64_t granter) {
     const auto rank = static_cast<std::int32_t>(granter);
     if (rank == ws.rank) return true;
-    const auto word = block.poll_flag(ws.credit(ws.rank, other_phase(frame.which), rank));
-    return layout::tag_of(word) == frame.lamport_epoch;
+    const auto tag = layout::tag_of(block.poll_flag(ws.credit(ws.rank, other_phase(frame.which), rank)));
+    // Where other blocks have sent all that this rank is to send, its granter may be a phase ahead of this block, and
+    // have overwritten its credit by the next one, which covers more.
+    return tag == frame.lamport_epoch || tag == layout::next_epoch(frame.epoch);
   };
   const auto ranks = static_cast<std::uint64_t>(ws.ep_size);
   const auto status = block.wait_all(ranks, has_come, bounds_for(frame, awaited::header), [] { return false; });
@@ -175,6 +177,7 @@ struct header_reader {
   std::int32_t source = 0;
   std::uint32_t token = 0;
   bool differs = false;  ///< the header of some source does
+  bool waited = false;   ///< for `source`
 
   /// `tokens`: whose presence is awaited from every source; on_token(source) is called for those that are here.
   template <class Block, class OnToken>
@@ -201,10 +204,14 @@ struct header_reader {
         if (more && layout::tag_of(presence) == frame.epoch) {
           if (layout::data_of(presence) != 0) on_token(source);
           token += block.num_threads();
-        } else if (--polls == 0) {
-          return false;
+        } else {
+          waited = true;
+          if (--polls == 0) return false;
         }
       }
+      // What was here when it was looked for took no time of anybody's.
+      if (me == 0) note_arrival(block, ws, frame, source, waited ? block.now_ns() - frame.start_ns : 0);
+      waited = false;
     }
     return true;
   }

@@ -69,6 +69,10 @@ struct workspace_handle {
                                                           std::uint32_t token) const {
     return at<std::uint64_t>(receiver, layout.lamport_presence_offset(static_cast<std::uint64_t>(source), token));
   }
+  /// When the header of `source` was first seen in this rank's last `which`.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* arrival(phase which, std::int32_t source) const {
+    return local<std::uint64_t>(layout.arrival_offset(which, static_cast<std::uint64_t>(source)));
+  }
   /// In the workspace of `receiver`: the flag of what `source` sends in dispatch.
   [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* dispatch_flag(std::int32_t receiver, std::int32_t source) const {
     return at<std::uint64_t>(receiver, layout.dispatch_flag_offset(static_cast<std::uint64_t>(source)));

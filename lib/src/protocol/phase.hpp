@@ -234,14 +234,18 @@ SWITCHYARD_DEVICE bool is_ahead(Block& block, const workspace_handle& ws, const 
 }
 
 /// Waits for the header of `source` and checks that it declares the same step. on_word(word, bits) is called by one
-/// thread for each word of the bitmap; told_rows of the tally is the header's row_count. Returns whether the role may
-/// go on. The tally must read 0 before. [team]
+/// thread for each word of the bitmap; told_rows of the tally is the header's row_count. `notes_arrival`: this role is
+/// the first to wait for that header. Returns whether the role may go on. The tally must read 0 before. [team]
 template <block Block, class OnWord>
 SWITCHYARD_DEVICE bool await_header(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                     std::uint64_t tokens_per_rank, std::int32_t source, header_tally& tally,
-                                    OnWord on_word) {
+                                    OnWord on_word, bool notes_arrival = true) {
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto probe = [&] { return is_ahead(block, ws, frame, source); };
+  // The last thread notes when the header came, because it is the first that will wait for the others; what was here
+  // when it looked took no time of anybody's.
+  const bool notes = notes_arrival && block.thread_index() + 1 == block.num_threads();
+  const bool was_here = notes && layout::tag_of(block.poll(words)) == frame.epoch;  // under way meanwhile
   // A peer with another T sends another number of words, and must be told apart at once: its digest ends the wait for
   // every word.
   const auto status = block.wait_all(
@@ -262,6 +266,7 @@ SWITCHYARD_DEVICE bool await_header(Block& block, const workspace_handle& ws, co
       },
       bounds_for(frame, awaited::header), probe);
   if (!settle(block, ws, frame, status, awaited::header, source)) return false;
+  if (notes) note_arrival(block, ws, frame, source, was_here ? 0 : block.now_ns() - frame.start_ns);
   if (tally.digest == frame.digest) return true;
   raise_from_digest<Block>(block, ws, frame, source);
   return false;

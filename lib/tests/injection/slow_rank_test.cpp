@@ -64,7 +64,7 @@ TEST(slow_rank, a_mismatch_is_spelled_out_although_the_notice_was_faster) {
   const auto offset = plan.header_offset(phase::dispatch, 0, 1) + 8 * word - plan.offset_of(layout::region::headers);
   auto options = slow_group({.op = operation::post,
                              .what = effect::delay,
-                             .amount = 200'000,
+                             .amount = 20'000,
                              .region = layout::region::headers,
                              .offset = offset,
                              .rank = 1,

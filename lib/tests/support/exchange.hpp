@@ -246,6 +246,7 @@ inline exchange small_exchange(int ep_size) {
                   .hidden_size = 256,
                   .dispatch_format = dispatch_format::mxfp8};
   shape.config.extra_payload_bytes_per_token = 7;
+  shape.config.lamport_max_tokens = 64;
   shape.config.timeout = std::chrono::seconds(5);
   shape.config.warmup_timeout = std::chrono::seconds(10);
   shape.tokens_per_rank = 70;

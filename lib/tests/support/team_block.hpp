@@ -42,6 +42,7 @@ class team_block {
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { std::atomic_ref(*word).fetch_or(bits); }
   static void scratch_add(std::uint32_t* word, std::uint32_t amount) { std::atomic_ref(*word).fetch_add(amount); }
   static std::uint64_t now_ns() { return host::host_block::now_ns(); }
+  static constexpr std::uint64_t patience_ns = host::host_block::patience_ns;
 
   template <class T>
   T broadcast(T value) {

@@ -28,6 +28,7 @@ struct link_yardstick {
 /// Order statistics of measured values; null where there are too few to say.
 struct order_statistics {
   std::size_t count = 0;
+  std::optional<double> p10;  ///< from as many values on as p90
   std::optional<double> p50;
   std::optional<double> p90;
   std::optional<double> p99;  ///< from 299 values on: fewer hold none above it with a chance of 5 %
@@ -35,6 +36,10 @@ struct order_statistics {
 order_statistics order_statistics_of(std::vector<double> values);
 /// The mean of the two in the middle when they are even in number. Precondition: not empty.
 double median_of(std::vector<double> values);
+
+/// Which of `count` things is measured first, second ... in a round: one after the other in even rounds, backwards in
+/// odd ones (A B B A), so that what drifts evenly falls on all alike.
+std::vector<std::size_t> turns_of_round(std::size_t count, int round);
 
 /// max over ranks, place by place. Precondition: not empty, equal lengths.
 std::vector<double> max_over_ranks(std::span<const std::vector<double>> of_ranks);

@@ -37,6 +37,11 @@ struct marked_launch {
 };
 std::vector<marked_launch> marks_of(const std::vector<std::vector<device_state>>& readings);
 
+/// The same when launches of several things took turns: turns[launch] says whose each was. Marks of each of `count`
+/// things, launches numbered among its own.
+std::vector<std::vector<marked_launch>> marks_of_turns(const std::vector<std::vector<device_state>>& readings,
+                                                       const std::vector<std::size_t>& turns, std::size_t count);
+
 /// Bytes that left the GPU per step, by its link counters; null when they were not read, or went backwards.
 std::optional<double> link_bytes_per_step(const device_state& before, const device_state& after, std::uint64_t steps);
 

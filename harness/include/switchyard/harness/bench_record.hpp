@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bench as JSON lines and as tables. results/schema/bench.schema.json says what each line holds.
 //
-//   {"record":"bench_header", "schema":2, "env":{...}, "machine":{...}, "options":{...}}
+//   {"record":"bench_header", "schema":4, "env":{...}, "machine":{...}, "options":{...}}
 //   {"record":"bench_link", ...}            the yardstick that floors are made of
-//   {"record":"bench_point", ...}           one per point: round trip warm, cold and eager, dispatch, combine
+//   {"record":"bench_point", ...}           one per point and transport: round trip and phases
 //   {"record":"bench_nccl_library", ...}    which NCCL was measured, or why none was
 //   {"record":"bench_nccl", ...}            one per point, scheme and variant, with its samples
 //   {"record":"bench_nccl_best", ...}       one per point: the fastest variants whose result is right
-//   {"record":"bench_repeat", ...}          of a repeated bench, and nothing else then: one per point
+//   {"record":"bench_repeat", ...}          of a repeated bench, and no other of the above: one per point and transport
+//   {"record":"bench_crossover", ...}       where lamport and fence were both measured
+//   {"record":"bench_auto_check", ...}      where auto was measured beside them
+//   {"record":"bench_tune", ...}            of `tune`, behind the header and the link: what to set, and why
 //
 // Every number's key ends in its unit. Raw samples stand beside what was made of them. What was not measured is null.
 #pragma once
@@ -23,7 +26,7 @@
 
 namespace switchyard::harness {
 
-inline constexpr int bench_schema = 3;
+inline constexpr int bench_schema = 4;
 
 /// What is said of a point: made of its samples and the link.
 struct bench_figures {
@@ -62,7 +65,7 @@ std::optional<nccl_measurement> nccl_measurement_from(const nlohmann::json& reco
 /// The fastest that passed, at one point.
 nlohmann::ordered_json nccl_best_json(const std::vector<nccl_measurement>& measured, std::int64_t tokens);
 
-/// A Markdown table, one row per point; names carry units.
+/// A Markdown table, one row per point and transport; names carry units.
 std::string bench_table(const std::vector<bench_point>& points, const link_yardstick& link, const extra_rates& rates);
 
 /// The same for the yardsticks: the fastest variants, or why there are none.

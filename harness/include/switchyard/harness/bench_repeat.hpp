@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "switchyard/harness/bench_run.hpp"
+
 namespace switchyard::harness {
 
 /// One figure, a value per process in the order in which they ran.
@@ -25,6 +27,8 @@ repeat_noise noise_of(std::span<const double> of_processes);
 
 struct repeated_point {
   std::int64_t tokens = 0;
+  bench_transport asked = bench_transport::automatic;
+  transport taken = transport::fence;
   std::vector<double> round_trip_us;
   std::vector<double> dispatch_us;
   std::vector<double> combine_us;
@@ -37,7 +41,7 @@ std::vector<repeated_point> collect_repeats(const std::vector<std::string>& comm
                                             const std::function<void(const std::string&)>& note);
 
 nlohmann::ordered_json to_json(const repeated_point& point);
-/// A Markdown table, one row per point.
+/// A Markdown table, one row per point and transport.
 std::string repeat_table(const std::vector<repeated_point>& points);
 
 }  // namespace switchyard::harness

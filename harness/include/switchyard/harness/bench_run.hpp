@@ -2,22 +2,51 @@
 // Measuring dispatch and combine on GPUs: what to measure, what comes out, who hears of it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "switchyard/config.hpp"
 #include "switchyard/harness/bench_accounting.hpp"
 #include "switchyard/harness/bench_device_state.hpp"
 #include "switchyard/harness/case_choices.hpp"
+#include "switchyard/spec/faults.hpp"
 #include "switchyard/spec/shapes.hpp"
 #include "switchyard/support.hpp"
 
 namespace switchyard::harness {
 
 inline constexpr int most_bench_ranks = 8;  ///< GPUs of one host
+
+/// What the steps of a bench are asked to go by.
+enum class bench_transport : std::uint8_t {
+  fence,      ///< never by lamport
+  lamport,    ///< every step that may, whatever its tokens
+  automatic,  ///< as the library chooses by bench_options::lamport and lamport_max_tokens
+};
+inline constexpr std::array all_bench_transports{bench_transport::fence, bench_transport::lamport,
+                                                 bench_transport::automatic};
+
+constexpr std::string_view to_string(bench_transport which) noexcept {
+  switch (which) {
+    case bench_transport::fence: return "fence";
+    case bench_transport::lamport: return "lamport";
+    case bench_transport::automatic: return "auto";
+  }
+  return "unknown";
+}
+/// The transport of that name.
+std::optional<bench_transport> bench_transport_of(std::string_view name) noexcept;
+
+/// Which times of a point are taken.
+enum class bench_columns : std::uint8_t {
+  all,
+  round_trip,  ///< the headline alone; all other times of a point are empty
+};
 
 struct bench_options {
   std::string profile;               ///< its name, for the record
@@ -29,8 +58,11 @@ struct bench_options {
   int stamped_launches = 8;  ///< of the graph that has a clock between the phases, and of eager steps with events
   std::uint64_t seed = 1;
   routing_law routing = routing_law::uniform;
-  choice lamport = choice::automatic;
-  std::int64_t lamport_max_tokens = 64;
+  /// Measured at every point, launches of the headline in turn, so that what drifts falls on all alike.
+  std::vector<bench_transport> transports{bench_transport::automatic};
+  bench_columns columns = bench_columns::all;
+  choice lamport = choice::automatic;  ///< of bench_transport::automatic
+  std::int64_t lamport_max_tokens = one_sided_config().lamport_max_tokens;
   int host_jitter_us = 0;  ///< the last rank's host comes so much late at most: times must not show it
 };
 
@@ -62,14 +94,18 @@ using launch_samples = std::vector<std::vector<double>>;
 
 struct bench_point {
   std::int64_t tokens = 0;
-  launch_samples round_trip_us;  ///< the headline: a graph, warm fixed buffers
-  launch_samples cold_us;        ///< the same, inputs and outputs rotated so that the second-level cache holds none
-  launch_samples eager_us;       ///< without a graph: a thread per rank enqueues steps while they run
+  bench_transport asked = bench_transport::automatic;
+  transport taken = transport::fence;  ///< by the library
+  std::string taken_because;           ///< its reason
+  launch_samples round_trip_us;        ///< the headline: a graph, warm fixed buffers
+  launch_samples cold_us;   ///< the same, inputs and outputs rotated so that the second-level cache holds none
+  launch_samples eager_us;  ///< without a graph: a thread per rank enqueues steps while they run
   phase_times dispatch;
   phase_times combine;
   std::optional<double> clock_error_us;              ///< of e2e, skew and settled; null: clocks could not be compared
   std::optional<std::vector<marked_launch>> marked;  ///< of the headline; null: states were not read
-  std::vector<device_state> before;                  ///< [rank] round the headline
+  /// [rank] round as many launches of the headline's graph, of this transport alone, before those that are timed.
+  std::vector<device_state> before;
   std::vector<device_state> after;
   std::uint64_t steps_between = 0;  ///< that ran from before to after
   std::uint64_t checked_rows = 0;   ///< compared with the golden model, of views and outputs
@@ -89,13 +125,15 @@ class bench_observer {
   virtual void machine(const bench_machine& where) = 0;
   virtual void link(const link_yardstick& measured) = 0;
   virtual void point(const bench_point& measured) = 0;
+  /// Asked when all points are measured: further ones, none above the capacity of the options. Empty: it ends.
+  virtual std::vector<std::int64_t> further_tokens() { return {}; }
 };
 
 /// Whether that many ranks can be measured here.
 support bench_support(int ranks);
 
-/// Measures the link, then every point, each after its result has been checked. Throws wrong_result, and what the
-/// library throws. Precondition: bench_support(options.ranks).
+/// Measures the link, then every point by every transport, each after its result has been checked. Throws wrong_result,
+/// and what the library throws. Precondition: bench_support(options.ranks).
 void run_bench(const bench_options& options, bench_observer& observer);
 
 }  // namespace switchyard::harness

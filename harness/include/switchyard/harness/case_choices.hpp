@@ -58,6 +58,18 @@ enum class launch_mode : std::uint8_t {
   mixed,       ///< graph, eager and two_graphs in turn
 };
 
+/// What one rank of a case does wrong, once.
+enum class fault_kind : std::uint8_t {
+  stop,      ///< does not enter the phase nor any later one; it stays alive
+  exit,      ///< the same, and destroys its end of the exchange
+  abort,     ///< the same, after it has called abort()
+  late,      ///< enters the phase some time after it could
+  skip,      ///< leaves the phase out and goes on with the next
+  disagree,  ///< declares another value of a field than all others
+  corrupt,   ///< declares what all others do, but the header that its peers get says otherwise
+  misdirect  ///< sends its header where the header of the other phase is due
+};
+
 inline constexpr std::array all_routing_laws{routing_law::uniform,  routing_law::balanced,   routing_law::zipf,
                                              routing_law::hot_rank, routing_law::hot_expert, routing_law::grouped,
                                              routing_law::local,    routing_law::remote,     routing_law::trace};
@@ -69,6 +81,10 @@ inline constexpr std::array all_hidden_values{hidden_values::random, hidden_valu
 
 inline constexpr std::array all_launch_modes{launch_mode::eager, launch_mode::graph, launch_mode::two_graphs,
                                              launch_mode::mixed};
+
+inline constexpr std::array all_fault_kinds{fault_kind::stop,    fault_kind::exit,     fault_kind::abort,
+                                            fault_kind::late,    fault_kind::skip,     fault_kind::disagree,
+                                            fault_kind::corrupt, fault_kind::misdirect};
 
 inline constexpr std::array all_uses{choice::off, choice::automatic, choice::on};  ///< of something optional
 
@@ -122,6 +138,20 @@ constexpr std::string_view to_string(launch_mode mode) noexcept {
     case launch_mode::graph: return "graph";
     case launch_mode::two_graphs: return "two_graphs";
     case launch_mode::mixed: return "mixed";
+  }
+  return "unknown";
+}
+
+constexpr std::string_view to_string(fault_kind kind) noexcept {
+  switch (kind) {
+    case fault_kind::stop: return "stop";
+    case fault_kind::exit: return "exit";
+    case fault_kind::abort: return "abort";
+    case fault_kind::late: return "late";
+    case fault_kind::skip: return "skip";
+    case fault_kind::disagree: return "disagree";
+    case fault_kind::corrupt: return "corrupt";
+    case fault_kind::misdirect: return "misdirect";
   }
   return "unknown";
 }

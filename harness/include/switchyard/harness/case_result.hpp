@@ -50,7 +50,13 @@ struct rank_fault {
   int rank = -1;
   fault_record record;
   std::string message;
+  std::optional<std::chrono::nanoseconds> to_verdict = {};  ///< from the later of two entries into the phase
+  std::vector<std::uint32_t> arrivals_ns =
+      {};  ///< of each peer's header, since the entry into the phase; or not_arrived
 };
+
+/// Lanes by rank, of each peer.
+using wait_matrix = std::vector<std::vector<std::uint32_t>>;
 
 /// Times of one step, nanoseconds, max over ranks, on the host fabric's clock: never a claim about NVLink.
 struct step_time {
@@ -63,8 +69,11 @@ struct case_result {
   std::string reason;             ///< one line, empty for a pass
   std::vector<finding> findings;  ///< at most max_findings, first ones
   std::uint64_t total_findings = 0;
-  std::vector<rank_fault> faults;         ///< of the ranks that recorded one, by rank
-  std::vector<step_time> times;           ///< one per step that ended
+  std::vector<rank_fault> faults;  ///< of the ranks that recorded one, by rank
+  std::vector<step_time> times;    ///< one per step that ended
+  /// Of the last step, by phase: how long after its own entry each rank saw the header of each peer that it waited for.
+  /// Empty unless every step has ended.
+  std::vector<wait_matrix> arrivals_ns;
   std::uint64_t checked_bytes = 0;        ///< bytes compared with the golden model
   std::uint64_t results_digest = 0;       ///< of rows received and sums, whoever moved them; 0 where a fault is due
   std::uint64_t remote_bytes = 0;         ///< dispatch payload bytes to other ranks, all ranks and steps

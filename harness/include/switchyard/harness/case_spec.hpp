@@ -38,12 +38,26 @@ struct lateness {
   std::optional<int> rank;  ///< which one; none: drawn anew each time
 };
 
-/// A rank that never enters `phase` of `step`; it stays alive and calls nothing more.
-struct absence {
+/// What one rank does wrong in `phase` of `step`; what its peers must make of it follows (fault_judgement.hpp).
+struct injected_fault {
   int rank = 0;
   int step = 0;
   switchyard::phase phase = switchyard::phase::dispatch;
+  fault_kind kind = fault_kind::stop;
+  step_field field = step_field::none;  ///< of disagree; of corrupt, where none is the digest alone
+  std::chrono::milliseconds late{0};    ///< of late
+
+  /// Whether the rank goes no further.
+  [[nodiscard]] bool ends_rank() const noexcept {
+    return kind == fault_kind::stop || kind == fault_kind::exit || kind == fault_kind::abort;
+  }
 };
+
+/// The first step that is not touched by it any more.
+int step_behind(const injected_fault& fault) noexcept;
+
+/// The code that a rank's peers record of it. Of late: when it is missed at all.
+fault_code due_fault(const injected_fault& fault) noexcept;
 
 struct case_spec {
   std::string suite;
@@ -80,8 +94,10 @@ struct case_spec {
   std::chrono::milliseconds timeout{10'000};
   std::chrono::milliseconds warmup_timeout{0};  ///< of the first step; 0: long enough for threads to be started
   lateness late;
-  std::optional<absence> absent;
+  std::optional<injected_fault> inject;
   fault_code expected_fault = fault_code::none;  ///< a case that must fault: which code, on every rank that is there
+  bool prompt_verdict = false;                   ///< records must also come within the contract's time
+  bool recovers = false;                         ///< after the fault all ranks recover and go on behind it
 };
 
 /// Memory that run_case needs for `spec`: bytes of arena, and those of the case's trace, which lies beside it.

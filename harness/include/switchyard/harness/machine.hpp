@@ -34,6 +34,9 @@ class machine {
   /// Whether cases can run whose launch is not eager.
   [[nodiscard]] virtual bool replays() const { return false; }
 
+  /// Whether moments that two ranks tell can be compared.
+  [[nodiscard]] virtual bool one_clock(int /*rank*/, int /*other*/) const { return true; }
+
   /// Throws out_of_memory naming the case, the device, the bytes needed and the bytes that there are. Takes nothing.
   virtual void require_memory(const case_spec& spec) const = 0;
 

@@ -32,7 +32,7 @@ struct random_limits {
   std::int64_t max_late_us = 2'000;                    ///< of one phase; all phases of a case together 20 times that
   std::size_t max_bytes = std::size_t{64} << 20;       ///< required_bytes of a case
   std::size_t max_work_bytes = std::size_t{16} << 20;  ///< about what all steps of a case write and compare
-  std::int64_t faults_per_mille = 15;                  ///< share of cases in which a fault is due
+  std::int64_t faults_per_mille = 30;                  ///< share of cases in which a fault is due
 };
 
 inline constexpr std::string_view random_suite_name = "random";

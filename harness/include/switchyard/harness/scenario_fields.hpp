@@ -22,7 +22,7 @@ enum class field_kind : std::uint8_t {
 };
 
 struct field_rule {
-  std::string_view name;  ///< "absent.rank" is the member rank of the object absent
+  std::string_view name;  ///< "inject.rank" is the member rank of the object inject
   field_kind kind = field_kind::integer;
   std::int64_t min = 0;                       ///< of an integer
   std::int64_t max = 0;                       ///< of an integer

@@ -11,7 +11,7 @@
 //
 // A file has scenarios, or includes other suites of its folder, or both. A combination in which every member of one
 // pattern has one of the values given there is not made. Fields with a dot in their names are written as an object,
-// {"absent": {"rank": 1}}, and swept as absent.rank. A suite's name is its file's name without .json.
+// {"inject": {"rank": 1}}, and swept as inject.rank. A suite's name is its file's name without .json.
 // Texts are words, or counts by step and rank (step_counts.hpp). A trace is the name of a file in the folder traces
 // beside the scenario file (routing_trace.hpp).
 //

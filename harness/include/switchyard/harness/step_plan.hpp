@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "switchyard/harness/case_spec.hpp"
@@ -15,11 +16,19 @@ enum class combine_source : std::uint8_t {
   private_rows,    ///< expert outputs lie in memory of the rank
 };
 
+/// One rank declares another value of `field` than all others do.
+struct odd_declaration {
+  int rank = 0;
+  step_field field = step_field::none;
+  friend bool operator==(const odd_declaration&, const odd_declaration&) = default;
+};
+
 struct step_plan {
   std::vector<std::int64_t> num_tokens;    ///< n of each rank
   std::vector<std::int64_t> padding_rows;  ///< of each rank: so many of its last tokens name no expert
   std::int64_t tokens_per_rank = 1;        ///< T; where ranks disagree, the largest that one of them passes
   bool own_tokens_per_rank = false;        ///< every rank passes max(1, its own n) as T
+  std::optional<odd_declaration> odd;      ///< the step must fault
   bool topk_weights = false;               ///< the weights travel
   bool extra = false;                      ///< the extra payload travels
   int invalid_percent = 0;
@@ -28,10 +37,17 @@ struct step_plan {
   combine_source source = combine_source::workspace_rows;
   switchyard::transport transport = switchyard::transport::fence;  ///< that the step must take
 
+  /// Whether `rank` is the one that declares another value of `field`.
+  [[nodiscard]] bool is_odd(int rank, step_field field) const noexcept { return odd == odd_declaration{rank, field}; }
   /// The T that `rank` passes to dispatch.
   [[nodiscard]] std::int64_t tokens_per_rank_of(int rank) const noexcept {
     const auto own = num_tokens[static_cast<std::size_t>(rank)];
-    return own_tokens_per_rank ? (own > 0 ? own : 1) : tokens_per_rank;
+    if (own_tokens_per_rank) return own > 0 ? own : 1;
+    return tokens_per_rank + (is_odd(rank, step_field::runtime_max_tokens_per_rank) ? 1 : 0);
+  }
+  /// The h that `rank` passes to combine.
+  [[nodiscard]] std::int64_t combine_hidden_size_of(int rank) const noexcept {
+    return combine_hidden_size - (is_odd(rank, step_field::combine_hidden_size) ? 1 : 0);
   }
   /// Whether ranks pass different T, so that the step must fault.
   [[nodiscard]] bool ranks_disagree() const noexcept;

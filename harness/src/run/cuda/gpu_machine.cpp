@@ -63,6 +63,15 @@ class gpu_machine final : public machine {
 
   [[nodiscard]] std::optional<std::string> reason_to_skip(const case_spec& spec) const override {
     const int ranks = ranks_on(0, spec.ep_size);
+    if (spec.recovers) return "recover: the cuda fabric cannot yet";
+    if (spec.inject) {
+      const auto kind = spec.inject->kind;
+      if (kind == fault_kind::corrupt || kind == fault_kind::misdirect) {
+        return "inject.kind " + std::string(to_string(kind)) + ": headers are changed on the host fabric only";
+      }
+      // To free memory waits for all that runs on the device, and its peers wait for the rank.
+      if (kind == fault_kind::exit && ranks > 1) return "inject.kind exit: needs a GPU for each rank";
+    }
     if (ranks <= most_ranks_on_gpu) return std::nullopt;
     return std::to_string(spec.ep_size) + " ranks on " + std::to_string(num_gpus_) + " GPU(s) are " +
            std::to_string(ranks) + " on one; at most " + std::to_string(most_ranks_on_gpu) +
@@ -70,6 +79,8 @@ class gpu_machine final : public machine {
   }
 
   [[nodiscard]] bool replays() const override { return true; }
+
+  [[nodiscard]] bool one_clock(int rank, int other) const override { return rank % num_gpus_ == other % num_gpus_; }
 
   void require_memory(const case_spec& spec) const override {
     for (int device = 0; device < num_gpus_; ++device) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bench on real GPUs: what it counts and what it must not see.
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "needs_two_gpus.hpp"
 #include "switchyard/harness/bench_record.hpp"
@@ -14,10 +16,12 @@ class kept_points final : public bench_observer {
   void machine(const bench_machine& where) override { machine_ = where; }
   void link(const link_yardstick& measured) override { link_ = measured; }
   void point(const bench_point& measured) override { points_.push_back(measured); }
+  std::vector<std::int64_t> further_tokens() override { return std::exchange(further_, {}); }
 
   bench_machine machine_;
   link_yardstick link_;
   std::vector<bench_point> points_;
+  std::vector<std::int64_t> further_;
 };
 
 using bench_on_two_gpus = needs_two_gpus;
@@ -70,6 +74,47 @@ TEST_F(bench_on_two_gpus, b32_a_late_host_does_not_move_the_times) {
     EXPECT_FALSE(late.points_[i].dispatch.spans.skew_us.empty()) << tokens;
   }
   EXPECT_FALSE(quiet.machine_.cpus_allowed.empty());
+}
+
+// Launches of three instances take turns on one group; each point's bytes and sums are checked by every one of them.
+TEST_F(bench_on_two_gpus, transports_take_turns_and_are_named) {
+  auto options = small_bench({4, 32});
+  options.transports = {bench_transport::fence, bench_transport::lamport, bench_transport::automatic};
+  options.lamport_max_tokens = 16;
+  kept_points kept;
+  run_bench(options, kept);
+  ASSERT_EQ(kept.points_.size(), 6U);
+  constexpr std::array taken{transport::fence, transport::lamport, transport::lamport,
+                             transport::fence, transport::lamport, transport::fence};
+  for (std::size_t i = 0; i < kept.points_.size(); ++i) {
+    const auto& point = kept.points_[i];
+    EXPECT_EQ(point.tokens, i < 3 ? 4 : 32) << i;
+    EXPECT_EQ(point.asked, options.transports[i % 3]) << i;
+    EXPECT_EQ(point.taken, taken.at(i)) << i;
+    EXPECT_FALSE(point.taken_because.empty()) << i;
+    EXPECT_GT(point.checked_rows, 0U) << i;
+    ASSERT_EQ(point.round_trip_us.size(), 2U) << i;
+    EXPECT_EQ(point.round_trip_us[0].size(), 10U) << i;
+    EXPECT_EQ(point.cold_us.at(1).size(), 10U) << i;
+    EXPECT_GT(figures_of(point, kept.link_).round_trip_us, 1.0) << i;
+  }
+}
+
+TEST_F(bench_on_two_gpus, further_points_are_measured_when_asked_for_and_the_headline_alone) {
+  auto options = small_bench({8, 64});
+  options.transports = {bench_transport::fence, bench_transport::lamport};
+  options.columns = bench_columns::round_trip;
+  kept_points kept;
+  kept.further_ = {24, 48};
+  run_bench(options, kept);
+  ASSERT_EQ(kept.points_.size(), 8U);
+  EXPECT_EQ(kept.points_[4].tokens, 24);
+  EXPECT_EQ(kept.points_[7].tokens, 48);
+  for (const auto& point : kept.points_) {
+    EXPECT_EQ(point.round_trip_us.at(1).size(), 10U);
+    EXPECT_TRUE(point.cold_us.empty());
+    EXPECT_TRUE(point.dispatch.spans.kernel_us.empty());
+  }
 }
 
 }  // namespace

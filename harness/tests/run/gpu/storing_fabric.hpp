@@ -59,7 +59,7 @@ class storing_workspace final : public fabric_workspace {
     right_->launch(params, plan, stream);
     if (combines_++ == planted_.step && planted_.after_combine) store(planted_.after_combine(params, own_), stream);
   }
-  [[nodiscard]] std::optional<fault_record> fault() const override { return right_->fault(); }
+  [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
   void abort() override { right_->abort(); }
   void drain() noexcept override { right_->drain(); }
 

@@ -9,7 +9,12 @@ class two_gpu_cases : public gpu_cases<2> {};
 
 TEST_F(two_gpu_cases, smoke_of_up_to_eight_ranks) { expect_all("smoke", "smoke/deepseek_v3@*", case_status::pass); }
 
-TEST_F(two_gpu_cases, absent_ranks_are_named) { expect_all("faults_host", "", case_status::pass); }
+TEST_F(two_gpu_cases, faults_are_named) {
+  for (const auto* filter : {"*/gone@*ranks=2", "*/gone_in_replays@*launch=graph", "*/b10_survivors_go_on@*eager",
+                             "*/aborted@*", "*/skipped_phase@*", "*/disagree*", "*/agree_without_tokens@*"}) {
+    expect_all("faults", filter, case_status::pass);
+  }
+}
 
 TEST_F(two_gpu_cases, have_the_bits_of_the_host_fabric) {
   expect_the_hosts_bits("routing", "*ranks=8*");
@@ -25,6 +30,8 @@ TEST_F(two_gpu_cases, lamport_steps) {
 }
 
 TEST_F(two_gpu_cases, lamport_replays) { expect_all("graphs", "*/lamport@*ranks=2*", case_status::pass); }
+
+TEST_F(two_gpu_cases, fence_replays) { expect_all("graphs", "*/fence@*ranks=2*", case_status::pass); }
 
 TEST_F(two_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
 

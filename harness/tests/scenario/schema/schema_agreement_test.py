@@ -27,8 +27,8 @@ MIN_REFUSED, MIN_ACCEPTED = 0.30, 0.15  # of the mutations of a kind, else they 
 ODD_VALUES = [None, True, False, 0, 1, 2, -1, 3, 33, 256, 257, 2.0, 2.5, -0.5, 1e30, 2**31, 2**32, 2**53, 2**63, 2**64,
               "", "x", "bf16", "fp32", "vary", "uniform", "timeout", "Word", "two words", "smoke\n", "a\tb", "é", "zip",
               [], [1], [[]], {}, {"rank": 1}, {"x": 1}, [None], ["a", "a"], [1, 1]]
-ODD_KEYS = ["step", "Ranks", "", "absent.rank", "axes", "x", "hidden_size", "steps", "invalid_percent", "topk_weights",
-            "absent", "exclude", "include", "tags", "late_us", "description"]
+ODD_KEYS = ["step", "Ranks", "", "inject.rank", "axes", "x", "hidden_size", "steps", "invalid_percent", "topk_weights",
+            "inject", "exclude", "include", "tags", "late_us", "description"]
 
 
 def places(node, path=()):
@@ -139,9 +139,9 @@ def by_hand():
         (suite(', "sweep": [{"kind": "zip", "axes": {"blocks": [1]}}, {"kind": "zip", "axes": {"blocks": [2]}}]'),
          "relation"),
         (suite(', "sweep": []'), "form"),
-        (suite(', "absent": {}'), "form"),
-        (suite(', "absent": {"rank": 1, "phase": "combine"}'), "ok"),
-        (suite(', "absent.rank": 1'), "form"),
+        (suite(', "inject": {}'), "form"),
+        (suite(', "inject": {"kind": "stop", "rank": 1, "phase": "combine"}'), "ok"),
+        (suite(', "inject.rank": 1'), "form"),
         (suite(', "tags": ["a", "a"]'), "form"),
         *((suite(f', "token_counts": {json.dumps(text)}'), word) for text, word in COUNTS),
         (suite('') + " ", "ok"),

@@ -70,9 +70,23 @@ struct fault_record {
   std::uint32_t epoch = 0;       ///< of the failed phase
   std::uint64_t expected = 0;    ///< this rank's value of `field`
   std::uint64_t actual = 0;      ///< the other rank's value of `field`
-  std::uint64_t waited_ns = 0;   ///< since this rank's first block entered the phase
+  std::uint64_t entered_ns = 0;  ///< when this rank's first block entered the phase, on the clock of its device; of
+                                 ///< abort(): when it was called
+  std::uint64_t waited_ns = 0;   ///< from then until the record
   std::uint64_t timeout_ns = 0;  ///< the deadline in force
   rank_set missing{};            ///< active peers whose header or rows this rank did not have
+};
+
+/// Nanoseconds from this rank's entry into a phase until it saw a peer's header for which it waited; 0 for one that was
+/// there when it first looked.
+inline constexpr std::uint32_t not_arrived = 0xFFFFFFFF;
+inline constexpr std::uint32_t most_arrival_ns = 0xFFFFFFFE;  ///< this or more
+using wait_lanes = std::array<std::uint32_t, max_ep_size>;    ///< by peer; beyond ep_size nobody has arrived
+
+/// A fault with this rank's lanes of the wait matrix in the phase that failed. Apart, because blocks build a record
+/// where memory is dear.
+struct recorded_fault : fault_record {
+  wait_lanes arrival_ns{};
 };
 
 constexpr std::string_view to_string(phase which) noexcept { return which == phase::dispatch ? "dispatch" : "combine"; }

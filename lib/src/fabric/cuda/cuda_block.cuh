@@ -54,6 +54,7 @@ class cuda_block {
   __device__ static void scratch_or(std::uint32_t* word, std::uint32_t bits) { or_shared_u32(word, bits); }
   __device__ static void scratch_add(std::uint32_t* word, std::uint32_t amount) { add_shared_u32(word, amount); }
   __device__ static std::uint64_t now_ns() { return global_timer_ns(); }
+  static constexpr std::uint64_t patience_ns = 300'000;
 
   template <class T>
   __device__ T broadcast(T value) {

@@ -135,16 +135,18 @@ class cuda_workspace final : public fabric_workspace {
     enqueue(params, plan, stream);
   }
 
-  [[nodiscard]] std::optional<fault_record> fault() const override {
+  [[nodiscard]] std::optional<recorded_fault> fault() const override {
     // Pairs with the release in cuda_block::record.
-    if (std::atomic_ref(mailbox_->sequence).load(std::memory_order_acquire) != 0) return mailbox_->record;
+    const auto ranks = static_cast<std::size_t>(request_.ep_size);
+    if (std::atomic_ref(mailbox_->sequence).load(std::memory_order_acquire) != 0) return mailbox_->recorded(ranks);
     if (!aborted_.load(std::memory_order_acquire)) return std::nullopt;
     // The abort kernel is on its way. It may yet find that a block was faster; then that record stands in the mailbox.
-    fault_record record;
-    record.code = fault_code::aborted;
-    record.rank = request_.rank;
-    record.origin = request_.rank;
-    return record;
+    recorded_fault fault;
+    fault.code = fault_code::aborted;
+    fault.rank = request_.rank;
+    fault.origin = request_.rank;
+    fault.arrival_ns.fill(not_arrived);
+    return fault;
   }
 
   void abort() override {

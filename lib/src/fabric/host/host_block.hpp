@@ -46,6 +46,7 @@ class host_block {
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { *word |= bits; }
   static void scratch_add(std::uint32_t* word, std::uint32_t amount) { *word += amount; }
   static std::uint64_t now_ns();
+  static constexpr std::uint64_t patience_ns = 50'000'000;  // a peer's thread may have lost its core
 
   static std::uint32_t draw_ticket(std::uint32_t* word);
   static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount);

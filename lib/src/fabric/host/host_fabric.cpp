@@ -31,6 +31,10 @@ class launch_count {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [this] { return running_ == 0; });
   }
+  bool wait_idle_for(std::chrono::nanoseconds timeout) {
+    std::unique_lock lock(mutex_);
+    return idle_.wait_for(lock, timeout, [this] { return running_ == 0; });
+  }
 
  private:
   std::mutex mutex_;
@@ -74,19 +78,9 @@ class host_workspace final : public fabric_workspace {
     handle_.ep_size = request.ep_size;
     handle_.self = part_->memory.data();
     handle_.mailbox = &part_->mailbox;
-    // A resource may hand out memory of an earlier workspace, whose signals would look fresh.
-    for (const auto& spec : layout::region_table) {
-      if (spec.zeroed) std::memset(data() + request.layout.offset_of(spec.id), 0, request.layout.size_of(spec.id));
-    }
-    auto& round = handle_.round();
-    round.epoch = request.first_epoch;
-    round.incarnation = 1;
-    round.warm_phases_left = 2;
-    round.timeout_ns = request.timeout_ns;
-    round.warmup_timeout_ns = request.warmup_timeout_ns;
-    if (request.layout.dims.lamport_tokens != 0) {
-      std::fill_n(&handle_.block_state(0), layout::max_lamport_blocks, layout::first_block_state(round));
-    }
+    timeout_ns_ = request.timeout_ns;
+    warmup_timeout_ns_ = request.warmup_timeout_ns;
+    begin({request.first_epoch, 1});
   }
 
   ~host_workspace() override { drain(); }
@@ -114,10 +108,10 @@ class host_workspace final : public fabric_workspace {
     enqueue(params, plan, stream, &host_kernels::combine);
   }
 
-  [[nodiscard]] std::optional<fault_record> fault() const override {
+  [[nodiscard]] std::optional<recorded_fault> fault() const override {
     // Pairs with the release in host_block::record.
     if (std::atomic_ref(part_->mailbox.sequence).load(std::memory_order_acquire) == 0) return std::nullopt;
-    return part_->mailbox.record;
+    return part_->mailbox.recorded(static_cast<std::size_t>(handle_.ep_size));
   }
 
   void abort() override {
@@ -127,7 +121,33 @@ class host_workspace final : public fabric_workspace {
 
   void drain() noexcept override { launches_->wait_idle(); }
 
+  [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override { return launches_->wait_idle_for(timeout); }
+  [[nodiscard]] round_position position() const override {
+    return {handle_.round().epoch, handle_.round().incarnation};
+  }
+  // The memory stays what it was: no launch of any rank runs, so there is none that could still store into it.
+  void restart(const round_position& from) override {
+    begin(from);
+    part_->mailbox.record = {};
+    std::atomic_ref(part_->mailbox.sequence).store(0, std::memory_order_release);
+  }
+
  private:
+  void begin(const round_position& from) {
+    // A resource may hand out memory of an earlier workspace, whose signals would look fresh.
+    for (const auto& spec : layout::region_table) {
+      if (spec.zeroed) std::memset(data() + handle_.layout.offset_of(spec.id), 0, handle_.layout.size_of(spec.id));
+    }
+    auto& round = handle_.round();
+    round.epoch = from.epoch;
+    round.incarnation = from.incarnation;
+    round.warm_phases_left = 2;
+    round.timeout_ns = timeout_ns_;
+    round.warmup_timeout_ns = warmup_timeout_ns_;
+    if (handle_.layout.dims.lamport_tokens == 0) return;
+    std::fill_n(&handle_.block_state(0), layout::max_lamport_blocks, layout::first_block_state(round));
+  }
+
   template <class Params, class Kernel>
   void enqueue(Params params, const phase_plan& plan, stream_ref stream, Kernel kernel) {
     params.ws = handle_;
@@ -144,6 +164,8 @@ class host_workspace final : public fabric_workspace {
 
   std::shared_ptr<const host_kernels> kernels_;
   std::shared_ptr<shared_part> part_;
+  std::uint64_t timeout_ns_ = 0;
+  std::uint64_t warmup_timeout_ns_ = 0;
   std::vector<std::shared_ptr<shared_part>> peers_;
   std::vector<std::byte*> bases_;
   protocol::workspace_handle handle_;

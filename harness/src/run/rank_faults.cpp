@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the one rank that errs does otherwise; what others make of it is judged in fault_judgement.cpp.
+#include <algorithm>
+
+#include "injection/faulty_fabric.hpp"
+#include "rank_runner.hpp"
+#include "switchyard/harness/case_result.hpp"
+
+namespace switchyard::harness {
+
+const injected_fault* rank_runner::injected_at(int step, phase which) const {
+  const auto& fault = spec_.inject;
+  return fault && fault->rank == rank_ && fault->step == step && fault->phase == which ? &*fault : nullptr;
+}
+
+bool rank_runner::ends_at(int step, phase which) const {
+  const auto* fault = injected_at(step, which);
+  return fault != nullptr && fault->ends_rank();
+}
+
+bool rank_runner::skips(int step, phase which) const {
+  const auto* fault = injected_at(step, which);
+  return fault != nullptr && fault->kind == fault_kind::skip;
+}
+
+// Behind what the stream has been given, so that the rank ends where the case says and not some phases earlier.
+void rank_runner::end_as_injected(const injected_fault& fault) {
+  if (fault.kind == fault_kind::stop) return;
+  device_->synchronize();
+  if (fault.kind == fault_kind::abort) return exchange_->abort("the case asks for it");
+  {
+    const std::lock_guard lock(state_.mutex);
+    state_.live[static_cast<std::size_t>(rank_)] = nullptr;
+  }
+  exited_ = true;
+  exchange_->destroy();
+}
+
+std::shared_ptr<fabric> rank_runner::erring_fabric(fabric_kind kind) {
+  const auto& fault = spec_.inject;
+  if (!fault || fault->rank != rank_) return nullptr;
+  std::optional<injection::wrong_header> header;
+  if (fault->kind == fault_kind::corrupt || fault->kind == fault_kind::misdirect) {
+    const auto change =
+        fault->kind == fault_kind::corrupt ? injection::header_change::bits : injection::header_change::other_slot;
+    header = injection::wrong_header{static_cast<std::uint64_t>(fault->step), fault->phase, change, fault->field};
+  } else if (fault->kind != fault_kind::skip) {
+    return nullptr;
+  }
+  launches_ = std::make_shared<injection::launch_switch>();
+  return injection::make_faulty_fabric(kind, launches_, header);
+}
+
+void rank_runner::call_phase(int step, phase which, const std::function<void()>& call) {
+  if (!skips(step, which) || launches_ == nullptr) return call();
+  launches_->leave_out(true);
+  call();
+  launches_->leave_out(false);
+}
+
+std::chrono::microseconds rank_runner::delay_before(int step, phase which) const {
+  const delay drawn = make_delay(spec_, state_.options.seed, step, which);
+  const auto usual = drawn.rank == rank_ ? drawn.length : std::chrono::microseconds(0);
+  const auto* fault = injected_at(step, which);
+  if (fault == nullptr || fault->kind != fault_kind::late) return usual;
+  return std::max<std::chrono::microseconds>(usual, fault->late);
+}
+
+bool rank_runner::recover() {
+  device_->synchronize();
+  outcome_.fault = exchange_->status();
+  outcome_.steps_before_fault = outcome_.steps_ended;
+  // A rank that has stopped would abort its peers, which are to find out by themselves.
+  if (!state_.before_recovery.arrive_and_wait()) return false;
+  rank_set all{};
+  for (int rank = 0; rank < spec_.ep_size; ++rank) insert(all, rank);
+  exchange_->recover(*state_.backends[static_cast<std::size_t>(rank_)], all);
+  // Inputs of the steps that were lost are not needed any more; what the fault left in the views is poisoned anew.
+  state_.ring.finish(rank_, step_behind(*spec_.inject) - 1);
+  faulted_ = false;
+  view_prepared_ = {};
+  expert_areas_ = {};
+  return true;
+}
+
+void rank_runner::note_fault() {
+  if (exited_) return;
+  const auto fault = exchange_->status();
+  if (!outcome_.steps_before_fault) {
+    outcome_.fault = fault;
+  } else if (fault && outcome_.error.empty()) {
+    outcome_.error = "a fault after recover(): " + describe(*fault);
+  }
+}
+
+void rank_runner::read_arrivals() {
+  const auto region = std::ranges::find(state_.regions, "arrivals", &workspace_region::name);
+  const auto ranks = static_cast<std::size_t>(spec_.ep_size);
+  if (region == state_.regions.end() || region->bytes != 2 * ranks * sizeof(std::uint64_t)) {
+    outcome_.error = "the workspace has no region of arrivals";
+    return;
+  }
+  std::vector<std::uint64_t> words(2 * ranks);
+  device_->read(reinterpret_cast<std::byte*>(words.data()), workspace_ + region->offset, region->bytes);
+  for (std::size_t which = 0; which < 2; ++which) {
+    auto& lanes = outcome_.arrivals_ns.emplace_back();
+    for (std::size_t peer = 0; peer < ranks; ++peer) {
+      const auto word = words[which * ranks + peer];
+      // Every peer's header has been waited for in the same phase, so all words have its tag.
+      const bool fresh = word >> 32 == words[which * ranks] >> 32 && word != 0;
+      lanes.push_back(fresh ? static_cast<std::uint32_t>(word) : not_arrived);
+    }
+  }
+}
+
+}  // namespace switchyard::harness

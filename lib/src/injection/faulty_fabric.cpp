@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "injection/faulty_fabric.hpp"
+
+#include <utility>
+
+#include "fabric/cuda/cuda_fabric.hpp"
+#include "fabric/host/host_fabric.hpp"
+#include "injection/injecting_block.hpp"
+#include "protocol/transports.hpp"
+#include "switchyard/spec/errors.hpp"
+
+namespace switchyard::injection {
+namespace {
+
+using protocol::header_word;
+
+/// Forwards what it is not told to leave out.
+class faulty_workspace final : public fabric_workspace {
+ public:
+  faulty_workspace(std::unique_ptr<fabric_workspace> right, std::shared_ptr<const launch_switch> launches)
+      : right_(std::move(right)), launches_(std::move(launches)) {}
+
+  [[nodiscard]] std::byte* data() const noexcept override { return right_->data(); }
+  void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override { right_->connect(backend, timeout); }
+  [[nodiscard]] launch_plan plan(const planned_step& step, stream_ref stream) const override {
+    return right_->plan(step, stream);
+  }
+  void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
+    if (!launches_->leaves_out()) right_->launch(params, plan, stream);
+  }
+  void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
+    if (!launches_->leaves_out()) right_->launch(params, plan, stream);
+  }
+  [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
+  void abort() override { right_->abort(); }
+  void drain() noexcept override { right_->drain(); }
+  [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override { return right_->drain_for(timeout); }
+  [[nodiscard]] round_position position() const override { return right_->position(); }
+  void restart(const round_position& from) override { right_->restart(from); }
+
+ private:
+  std::unique_ptr<fabric_workspace> right_;
+  std::shared_ptr<const launch_switch> launches_;
+};
+
+class faulty_fabric final : public fabric {
+ public:
+  faulty_fabric(std::shared_ptr<fabric> right, std::shared_ptr<const launch_switch> launches)
+      : right_(std::move(right)), launches_(std::move(launches)) {}
+
+  [[nodiscard]] support available(int device) const override { return right_->available(device); }
+  [[nodiscard]] fabric_kind stream_kind() const override { return right_->stream_kind(); }
+  std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
+    return std::make_unique<faulty_workspace>(right_->open(request), launches_);
+  }
+
+ private:
+  std::shared_ptr<fabric> right_;
+  std::shared_ptr<const launch_switch> launches_;
+};
+
+/// Where the word that a field of a record speaks of stands in a header.
+std::uint64_t word_of(step_field field) {
+  if (field == step_field::row_count) return static_cast<std::uint64_t>(header_word::row_count);
+  if (field == step_field::routed_bitmap) return protocol::bitmap_word;
+  for (const auto& entry : protocol::must_match_words()) {
+    if (entry.field == field) return static_cast<std::uint64_t>(entry.word);
+  }
+  return static_cast<std::uint64_t>(header_word::digest);
+}
+
+/// Changes the posts of the launch's own header words and nothing else.
+mutation to_headers(const protocol::workspace_handle& ws, phase which, effect what, std::uint64_t amount,
+                    std::optional<std::uint64_t> word) {
+  mutation change{.op = operation::post, .what = what, .amount = amount, .region = layout::region::headers};
+  if (word) {
+    change.to_peers = true;
+    const auto header = ws.layout.header_offset(which, ws.round().step_index & 1U, static_cast<std::uint64_t>(ws.rank));
+    change.offset = header - ws.layout.offset_of(layout::region::headers) + *word * sizeof(std::uint64_t);
+  }
+  return change;
+}
+
+/// Once: a workspace that has recovered counts its steps anew.
+bool is_due(const wrong_header& wrong, phase which, const protocol::workspace_handle& ws) {
+  return wrong.phase == which && ws.round().step_index == wrong.step && ws.round().incarnation == 1;
+}
+
+/// Runs `phase_body` with a block that sends the header wrongly.
+template <class Body>
+void run_wrongly(host::host_block& block, const protocol::workspace_handle& ws, const wrong_header& wrong, Body body) {
+  using once = injecting_block<host::host_block>;
+  if (wrong.change == header_change::other_slot) {
+    // A slot that nobody looks at for its own sake: combine's is of two steps ago, dispatch's of the step before.
+    const auto parity = ws.round().step_index & 1U;
+    const auto to = wrong.phase == phase::dispatch ? ws.layout.header_offset(phase::combine, parity, 0)
+                                                   : ws.layout.header_offset(phase::dispatch, 1 - parity, 0);
+    const auto distance = to - ws.layout.header_offset(wrong.phase, parity, 0);
+    injector plan(to_headers(ws, wrong.phase, effect::next_slot, distance, std::nullopt));
+    once misdirecting(block, plan, ws);
+    return body(misdirecting);
+  }
+  const auto word = word_of(wrong.field);
+  const auto digest = static_cast<std::uint64_t>(header_word::digest);
+  const bool must_match = word != digest && word != word_of(step_field::row_count) && word < protocol::bitmap_word;
+  injector of_word(to_headers(ws, wrong.phase, effect::corrupt, wrong_bits, word));
+  once inner(block, of_word, ws);
+  if (!must_match) return body(inner);
+  injector of_digest(to_headers(ws, wrong.phase, effect::corrupt, wrong_bits, digest));
+  injecting_block<once> outer(inner, of_digest, ws);
+  body(outer);
+}
+
+std::shared_ptr<fabric> fabric_with(const wrong_header& wrong) {
+  const auto right = host::production_kernels();
+  return host::make_host_fabric(
+      {[wrong, right](host::host_block& block, const protocol::dispatch_params& params) {
+         if (!is_due(wrong, phase::dispatch, params.ws)) return right.dispatch(block, params);
+         run_wrongly(block, params.ws, wrong, [&](auto& erring) { protocol::run_dispatch(erring, params); });
+       },
+       [wrong, right](host::host_block& block, const protocol::combine_params& params) {
+         if (!is_due(wrong, phase::combine, params.ws)) return right.combine(block, params);
+         run_wrongly(block, params.ws, wrong, [&](auto& erring) { protocol::run_combine(erring, params); });
+       }});
+}
+
+}  // namespace
+
+std::shared_ptr<fabric> make_faulty_fabric(fabric_kind kind, std::shared_ptr<const launch_switch> launches,
+                                           const std::optional<wrong_header>& header) {
+  if (header && kind != fabric_kind::host) throw unsupported("header: can be changed on the host fabric only");
+  auto right = header                      ? fabric_with(*header)
+               : kind == fabric_kind::cuda ? cuda::make_cuda_fabric()
+                                           : host::make_host_fabric();
+  return std::make_shared<faulty_fabric>(std::move(right), std::move(launches));
+}
+
+}  // namespace switchyard::injection
