@@ -4,9 +4,10 @@
 // Mutants that change nothing that a correct observer could see (equivalent), and why:
 // * Credit granted without its release: on the host fabric every store of a header's words is released, and orders the
 //   same stores. The credit is for machines whose post hands over reads alone.
-// * Readiness ignored in dispatch, or rows of its inbox not re-armed: the one thread of a block of the host fabric tells
-//   a receiver of a token after it has stored the token's words, and a receiver takes no word before it was told. Tests of
-//   the library look for words that were not re-armed; two combines below cannot do without.
+// * Readiness ignored in dispatch, or rows of its inbox not re-armed: the one thread of a block of the host fabric
+// tells
+//   a receiver of a token after it has stored the token's words, and a receiver takes no word before it was told. Tests
+//   of the library look for words that were not re-armed; two combines below cannot do without.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -208,8 +208,9 @@ class injecting_block {
 
   std::uint64_t load_word(const std::uint64_t* word) { return inner_.load_word(word); }
   void store_word(std::uint64_t* word, std::uint64_t value) {
-    if (value != protocol::armed && hits(operation::list_exception, word) && dropped()) return;
-    inner_.store_word(word, value);
+    const bool hit = value != protocol::armed && hits(operation::list_exception, word);
+    if (hit && dropped()) return;
+    inner_.store_word(word, hit && is(effect::corrupt) ? value ^ plan_.plan().amount : value);
   }
   protocol::word_pair load_words(const std::uint64_t* words) {
     const auto value = inner_.load_words(words);

@@ -35,8 +35,8 @@ struct round_state {
 static_assert(sizeof(round_state) <= 8 * line_bytes);
 
 /// What a block of a Lamport phase reads at entry and leaves for the next phase: the state of the round over again, one
-/// for each block, so that nobody has to wait until all have read it. Written by a block for itself and for numbers that
-/// the launch has no blocks for; by the last block of a fence phase for all.
+/// for each block, so that nobody has to wait until all have read it. Written by a block for itself and for numbers
+/// that the launch has no blocks for; by the last block of a fence phase for all.
 struct alignas(32) block_state {
   std::uint32_t epoch;
   std::uint32_t claim;  ///< see unclaimed(); what the block sends is sent by whoever claims it

@@ -134,12 +134,12 @@ inline constexpr std::array<region_spec, num_regions> region_table{{
     {region::combine_inbox, "combine_inbox", "max_tokens * slots * combine_row_bytes", writer::peers, false,
      "outputs of other ranks' experts as they arrive",
      [](const extents& e) { return e.max_tokens * e.slots() * e.combine_row_bytes; }},
-    {region::lamport_blocks, "lamport_blocks", "160 * 32 where lamport_tokens > 0", writer::self, true,
+    {region::lamport_blocks, "lamport_blocks", "160 * 32", writer::self, true,
      "epoch, phase due, step index of each block of a Lamport phase",
-     [](const extents& e) { return e.lamport_tokens == 0 ? 0 : e.max_lamport_blocks * e.block_state_bytes; }},
-    {region::lamport_credits, "lamport_credits", "2 * ep_size * 8 where lamport_tokens > 0", writer::peers, true,
+     [](const extents& e) { return e.max_lamport_blocks * e.block_state_bytes; }},
+    {region::lamport_credits, "lamport_credits", "2 * ep_size * 8", writer::peers, true,
      "per phase and rank: what it re-armed in earlier phases may be stored to",
-     [](const extents& e) { return e.lamport_tokens == 0 ? 0 : 2 * e.ep_size * 8; }},
+     [](const extents& e) { return 2 * e.ep_size * 8; }},
     {region::lamport_presence, "lamport_presence", "ep_size * lamport_tokens * 8", writer::peers, true,
      "per source and token: whether it is routed here, and as which of its ranks",
      [](const extents& e) { return e.ep_size * e.lamport_tokens * 8; }},
@@ -193,8 +193,7 @@ struct workspace_layout {
   }
   /// The inbox row of a token of `source`, strided by what may come, not by what a step has.
   [[nodiscard]] constexpr std::uint64_t lamport_row_offset(std::uint64_t source, std::uint64_t token) const {
-    return offset_of(region::lamport_dispatch_inbox) +
-           (source * dims.lamport_tokens + token) * lamport_row_stride;
+    return offset_of(region::lamport_dispatch_inbox) + (source * dims.lamport_tokens + token) * lamport_row_stride;
   }
   /// The inbox row of an output; `place` is token * slots + slot.
   [[nodiscard]] constexpr std::uint64_t lamport_output_offset(std::uint64_t place) const {

@@ -141,9 +141,9 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   b.store_unit(located_unit{}, row_target{}, words);
   // What a lane of the leader holds of a token's ids, none for one past the last.
   { b.ids_of(routing, u32) } -> std::same_as<typename B::held_ids>;
-  // Calls placed(slot, rank) for the distinct owners of all of them in the order of the ids, each by one lane, whichever.
-  // Then other(rank) for each rank below u32 that owns none of them. By all lanes of the leader together; returns to
-  // each how many owners there are.
+  // Calls placed(slot, rank) for the distinct owners of all of them in the order of the ids, each by one lane,
+  // whichever. Then other(rank) for each rank below u32 that owns none of them. By all lanes of the leader together;
+  // returns to each how many owners there are.
   { b.visit_ranks(routing, ids, u32, placed, other) } -> std::same_as<std::uint32_t>;
   // A unit's sum as DESIGN's combine contract: `true`: the first source; `true`: the only one, whose bits come back.
   b.add_unit(sum, words, true, true, dtype{});  // [thread]

@@ -342,7 +342,10 @@ SWITCHYARD_DEVICE void lamport_combine(Block& block, const combine_params& p) {
     send_as_clerk(block, p, frame);
     block.allow_next_launch();
     const auto status = block.wait_until(
-        [&](std::uint32_t polls) { return reader.advance(block, ws, frame, 0, [](std::int32_t) {}, polls); },
+        [&](std::uint32_t polls) {
+          return reader.advance(
+              block, ws, frame, 0, [](std::int32_t) {}, polls);
+        },
         no_bounds(awaited::header), [] { return true; });
     if (!block.all(status == wait_status::ready && !reader.differs)) {
       return finish_combine<Block>(block, p, lamport_stage::sent, summer, reader);
@@ -357,9 +360,8 @@ SWITCHYARD_DEVICE void lamport_combine(Block& block, const combine_params& p) {
       summer.begin(block, p, index);
       SWITCHYARD_ROLLED
       do {
-        const auto status = block.wait_until(
-            [&](std::uint32_t polls) { return summer.advance(block, p, polls); }, no_bounds(awaited::rows),
-            [] { return true; });
+        const auto status = block.wait_until([&](std::uint32_t polls) { return summer.advance(block, p, polls); },
+                                             no_bounds(awaited::rows), [] { return true; });
         if (status != wait_status::ready) {
           return finish_combine<Block>(block, p, lamport_stage::sent, summer, reader);
         }

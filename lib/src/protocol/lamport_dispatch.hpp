@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dispatch over the Lamport transport: every word of a row says by itself that it has come, so that there are no flags
-// and nobody releases a row. A source stores its tokens into inboxes of their receivers, and tells every rank of each of
-// its tokens whether it goes there; receivers move rows to positional rows of the views, and re-arm each word right
+// and nobody releases a row. A source stores its tokens into inboxes of their receivers, and tells every rank of each
+// of its tokens whether it goes there; receivers move rows to positional rows of the views, and re-arm each word right
 // after they took it.
 //
 // Why words may be overwritten (invariant 3): docs/decisions/009-lamport-rearming.md. This dispatch stores to words
 // that their owner took, and re-armed, in an earlier dispatch; the owner's combine of that step granted a credit after
-// that, which this rank has acquired at entry. A token's presence was read in the last Lamport dispatch by its receiver,
-// whose header of the combine after it this rank has awaited since.
+// that, which this rank has acquired at entry. A token's presence was read in the last Lamport dispatch by its
+// receiver, whose header of the combine after it this rank has awaited since.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ SWITCHYARD_DEVICE inline std::uint32_t num_peer_tokens(const workspace_handle& w
 /// Of a token that goes nowhere else: this rank's own views.
 inline constexpr std::uint64_t own_views = 1;
 
-/// The leader's part of a token that is sent: looks up its ranks, tells the team where it goes (a row for each slot, then
-/// 0), and what the other ranks and combine want to know of it.
+/// The leader's part of a token that is sent: looks up its ranks, tells the team where it goes (a row for each slot,
+/// then 0), and what the other ranks and combine want to know of it.
 template <block Block>
 struct token_plan {
   typename Block::held_ids ids;
@@ -85,7 +85,8 @@ struct token_plan {
           const auto row = wide_product(static_cast<std::uint32_t>(ws.rank), p.tokens_per_rank) + token;
           auto* view = ws.local<std::uint32_t>(ws.layout.offset_of(layout::region::topk_ids)) + row * p.routing.top_k;
           SWITCHYARD_ROLLED
-          for (std::uint32_t k = 0; k < p.routing.top_k; ++k) block.store_u32(view + k, static_cast<std::uint32_t>(p.invalid_expert_id));
+          for (std::uint32_t k = 0; k < p.routing.top_k; ++k)
+            block.store_u32(view + k, static_cast<std::uint32_t>(p.invalid_expert_id));
         });
     SWITCHYARD_ROLLED
     for (auto slot = count + block.lane(); slot < slots; slot += block.lanes()) routes[slot] = {-1, token};
@@ -127,8 +128,8 @@ struct token_units {
 
 /// Sends the units of a token past the first two of each thread.
 template <block Block>
-SWITCHYARD_DEVICE_APART void send_rest_of_token(handed_over<Block> block, const dispatch_params& p,
-                                                std::uint32_t token, const std::uint64_t* plan) {
+SWITCHYARD_DEVICE_APART void send_rest_of_token(handed_over<Block> block, const dispatch_params& p, std::uint32_t token,
+                                                const std::uint64_t* plan) {
   SWITCHYARD_ROLLED
   for (auto base = 2 * block.num_threads(); base < p.payloads.units_of_row(); base += 2 * block.num_threads()) {
     token_units<std::remove_reference_t<Block>> units;
@@ -275,8 +276,7 @@ enum class lamport_stage : std::uint32_t { outside, entered, sent };
 /// The rest of a dispatch from there on, whatever is unusual. [team]
 template <block Block>
 SWITCHYARD_DEVICE_APART void finish_dispatch(handed_over<Block> block, const dispatch_params& p, lamport_stage stage,
-                                             row_taker<std::remove_reference_t<Block>> taker,
-                                             header_reader reader) {
+                                             row_taker<std::remove_reference_t<Block>> taker, header_reader reader) {
   const auto& ws = p.ws;
   const auto index = block.block_index();
   auto& frame = lamport_frame_of(block, scratch_words(p));
@@ -350,9 +350,9 @@ SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) 
     block.allow_next_launch();
     auto* counts = counts_of(block, p);
     const auto on_token = [&](std::int32_t source) { block.scratch_add(counts + source, 1); };
-    status = block.wait_until(
-        [&](std::uint32_t polls) { return reader.advance(block, ws, frame, tokens, on_token, polls); },
-        no_bounds(awaited::header),        [] { return true; });
+    status =
+        block.wait_until([&](std::uint32_t polls) { return reader.advance(block, ws, frame, tokens, on_token, polls); },
+                         no_bounds(awaited::header), [] { return true; });
     if (!block.all(status == wait_status::ready && !reader.differs)) {
       return finish_dispatch<Block>(block, p, lamport_stage::sent, taker, reader);
     }

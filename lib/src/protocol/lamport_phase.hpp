@@ -7,8 +7,9 @@
 // Whoever has waited for long sends what blocks that are not resident have not claimed, so that a grid of which only a
 // part is resident sends everything (docs/decisions/011).
 //
-// The usual course of a worker is written out apart from everything else, and ends in a call of the rest where something
-// is unusual: what a function may need after a call that it hardly ever makes would be kept in memory all the time.
+// The usual course of a worker is written out apart from everything else, and ends in a call of the rest where
+// something is unusual: what a function may need after a call that it hardly ever makes would be kept in memory all the
+// time.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@
 
 namespace switchyard::protocol {
 
-/// Where a block of a Lamport phase stands: in the team's scratch, because a usual course needs little of it. On a GPU a
-/// thread that waits for each of its instructions gets through some 250 of them in a microsecond.
+/// Where a block of a Lamport phase stands: in the team's scratch, because a usual course needs little of it. On a GPU
+/// a thread that waits for each of its instructions gets through some 250 of them in a microsecond.
 struct lamport_frame : phase_frame {
   std::uint64_t step_index;
   std::uint32_t warm_phases_left;
@@ -55,7 +56,7 @@ constexpr phase other_phase(phase which) { return which == phase::dispatch ? pha
 /// [team]
 template <block Block>
 SWITCHYARD_DEVICE_APART bool await_credits(handed_over<Block> block, const workspace_handle& ws,
-                                            const lamport_frame& frame) {
+                                           const lamport_frame& frame) {
   const auto has_come = [&](std::uint64_t granter) {
     const auto rank = static_cast<std::int32_t>(granter);
     if (rank == ws.rank) return true;
@@ -75,10 +76,10 @@ SWITCHYARD_DEVICE_APART bool await_credits(handed_over<Block> block, const works
   return settle(block, ws, frame, status, awaited::header, about);
 }
 
-/// Enters a Lamport phase: reads where the round stands from the block's own copy, claims what the block is to send, and
-/// acquires every rank's credit. All of it by the leader, who also calls plan(). What is sent first is under way already,
-/// so that it is waited for together with everything here. Whether all is as usual: the phase may go on, every credit is
-/// there, and the block is to send; of the frame, the epoch and the claim are known then. [team]
+/// Enters a Lamport phase: reads where the round stands from the block's own copy, claims what the block is to send,
+/// and acquires every rank's credit. All of it by the leader, who also calls plan(). What is sent first is under way
+/// already, so that it is waited for together with everything here. Whether all is as usual: the phase may go on, every
+/// credit is there, and the block is to send; of the frame, the epoch and the claim are known then. [team]
 template <block Block, class Params, class Plan>
 SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which, lamport_frame& frame, Plan plan) {
   const workspace_handle& ws = p.ws;
@@ -147,8 +148,8 @@ SWITCHYARD_DEVICE void complete_frame(Block& block, const Params& p, phase which
 }
 
 /// What the clerk sends: tells every rank what this one declares, and that what this one has re-armed in earlier phases
-/// may be stored to again. Those re-arming stores are of launches that have ended before this one on the stream, so they
-/// happen before the release here; it pairs with the acquire in enter_lamport of each peer's next phase. [team]
+/// may be stored to again. Those re-arming stores are of launches that have ended before this one on the stream, so
+/// they happen before the release here; it pairs with the acquire in enter_lamport of each peer's next phase. [team]
 template <block Block, class Params>
 SWITCHYARD_DEVICE void send_as_clerk(Block& block, const Params& p, const phase_frame& frame) {
   const workspace_handle& ws = p.ws;
@@ -256,8 +257,8 @@ SWITCHYARD_DEVICE wait_status wait_and_help(Block& block, const Params& p, const
 
 /// The fault of a wait for all headers that has ended badly, or found one that differs. [team]
 template <block Block>
-SWITCHYARD_DEVICE_APART void raise_from_headers(handed_over<Block> block, const workspace_handle& ws,
-                                                phase_frame frame, wait_status status) {
+SWITCHYARD_DEVICE_APART void raise_from_headers(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
+                                                wait_status status) {
   std::int32_t late = -1;
   SWITCHYARD_ROLLED
   for (std::int32_t source = 0; source < ws.ep_size; ++source) {
@@ -270,8 +271,8 @@ SWITCHYARD_DEVICE_APART void raise_from_headers(handed_over<Block> block, const 
   raise_from_wait<Block>(block, ws, frame, status, awaited::header, late);
 }
 
-/// Goes on waiting for the headers of all ranks, with a reader that has not come to the end or has seen one that differs.
-/// Whether all declare the same step. [team]
+/// Goes on waiting for the headers of all ranks, with a reader that has not come to the end or has seen one that
+/// differs. Whether all declare the same step. [team]
 template <block Block, class Params, class OnToken>
 SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_frame& frame, header_reader reader,
                                      std::uint32_t tokens, OnToken on_token) {
@@ -288,9 +289,8 @@ SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_
     return false;
   };
   const auto status = wait_and_help(
-      block, p, frame,
-      [&](std::uint32_t polls) { return reader.advance(block, ws, frame, tokens, on_token, polls); }, awaited::header,
-      probe);
+      block, p, frame, [&](std::uint32_t polls) { return reader.advance(block, ws, frame, tokens, on_token, polls); },
+      awaited::header, probe);
   if (block.all(status == wait_status::ready && !reader.differs)) return true;
   raise_from_headers<Block>(block, ws, frame, status);
   return false;
@@ -301,8 +301,7 @@ SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_
 /// block has done anything.
 template <block Block, class Spoil>
 SWITCHYARD_DEVICE_APART void leave_failed(handed_over<Block> block, const workspace_handle& ws,
-                                          const lamport_frame& frame,
-                                          Spoil spoil) {
+                                          const lamport_frame& frame, Spoil spoil) {
   constexpr std::uint64_t others_may_be_queued_ns = 10'000'000'000;
   auto& round = ws.round();
   bool first = false;

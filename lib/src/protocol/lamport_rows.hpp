@@ -23,8 +23,8 @@ struct lamport_row {
   }
 };
 
-/// Where a unit of a token lies in memory that is no Lamport memory: in its payload's data, and in the payload's region.
-/// Worked out once for all rows.
+/// Where a unit of a token lies in memory that is no Lamport memory: in its payload's data, and in the payload's
+/// region. Worked out once for all rows.
 struct located_unit {
   const std::byte* in = nullptr;  ///< of row 0
   std::uint64_t out = 0;          ///< offset, of row 0

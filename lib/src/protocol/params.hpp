@@ -94,8 +94,8 @@ struct dispatch_params {
   std::uint64_t num_tokens = 0;       ///< n
   std::uint64_t tokens_per_rank = 1;  ///< T
   std::uint32_t chunk_shift = 0;      ///< of chunk_tokens(): a GPU shifts in no time, and divides in a long one
-  std::uint32_t receive_shift = 0;  ///< receive_parts_shift(T), from the host, where std::bit_width can be relied on
-  bool routes_all = false;  ///< every block routes all tokens at once, not those of its roles one by one
+  std::uint32_t receive_shift = 0;    ///< receive_parts_shift(T), from the host, where std::bit_width can be relied on
+  bool routes_all = false;            ///< every block routes all tokens at once, not those of its roles one by one
 
   /// Tokens that one role sends.
   [[nodiscard]] constexpr std::uint64_t chunk_tokens() const { return std::uint64_t{1} << chunk_shift; }
@@ -128,8 +128,8 @@ struct header_tally {
 };
 inline constexpr std::uint64_t header_tally_words = sizeof(header_tally) / sizeof(std::uint32_t);
 
-/// What the leader of a Lamport block tells its team, in 32-bit words: where the block stands, and a pointer for each of
-/// a row's slots.
+/// What the leader of a Lamport block tells its team, in 32-bit words: where the block stands, and a pointer for each
+/// of a row's slots.
 inline constexpr std::uint64_t most_lamport_frame_words = 40;
 constexpr std::uint64_t lamport_plan_words(std::uint64_t slots) { return most_lamport_frame_words + 2 * (slots + 2); }
 

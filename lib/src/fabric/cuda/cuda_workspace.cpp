@@ -186,11 +186,8 @@ class cuda_workspace final : public fabric_workspace {
     round.timeout_ns = request_.timeout_ns;
     round.warmup_timeout_ns = request_.warmup_timeout_ns;
     fill(request_.layout.offset_of(layout::region::round_state), &round, sizeof(round));
-    const std::vector<layout::block_state> blocks(
-        request_.layout.dims.lamport_tokens == 0 ? 0 : layout::max_lamport_blocks, layout::first_block_state(round));
-    if (!blocks.empty()) {
-      fill(request_.layout.offset_of(layout::region::lamport_blocks), blocks.data(), blocks.size() * sizeof(blocks[0]));
-    }
+    const std::vector<layout::block_state> blocks(layout::max_lamport_blocks, layout::first_block_state(round));
+    fill(request_.layout.offset_of(layout::region::lamport_blocks), blocks.data(), blocks.size() * sizeof(blocks[0]));
     std::vector<std::byte*> bases;
     for (int rank = 0; rank < request_.ep_size; ++rank) bases.push_back(memory_->slice(rank));
     fill(bases_offset(request_.layout), bases.data(), bases.size() * sizeof(bases[0]));

@@ -12,8 +12,8 @@
 
 namespace switchyard::cuda {
 
-/// What protocol::block says of visit_ranks, for a warp: each lane has an id, and speaks for the rank that it is the first
-/// to have.
+/// What protocol::block says of visit_ranks, for a warp: each lane has an id, and speaks for the rank that it is the
+/// first to have.
 template <class Placed, class Other>
 __device__ __forceinline__ std::uint32_t visit_ranks_of(const protocol::token_ids& routing, std::int32_t id,
                                                         std::uint32_t ranks, const Placed& placed, const Other& other) {

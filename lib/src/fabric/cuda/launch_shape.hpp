@@ -139,8 +139,8 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
 constexpr launch_plan plan_lamport(std::uint64_t tokens_per_rank, const layout::extents& dims,
                                    const device_share& share, int max_blocks) {
   const bool wide = share.wide_places() >= 2 * share.multiprocessors;
-  auto most = std::min(wide ? share.multiprocessors : share.narrow_places(),
-                       static_cast<int>(layout::max_lamport_blocks));
+  auto most =
+      std::min(wide ? share.multiprocessors : share.narrow_places(), static_cast<int>(layout::max_lamport_blocks));
   if (max_blocks > 0) most = std::min(most, max_blocks);
   const auto rows = tokens_per_rank * std::max<std::uint64_t>(1, dims.ep_size - 1);
   launch_plan plan;
@@ -151,12 +151,17 @@ constexpr launch_plan plan_lamport(std::uint64_t tokens_per_rank, const layout::
 }
 
 /// What any step of a workspace may ask for that does not route all tokens at once: the most tokens that a block has at
-/// a time, and in a Lamport dispatch a count for each rank, which is less.
+/// a time, or what a Lamport phase keeps.
 constexpr scratch_need most_scratch_bytes(const layout::extents& dims) {
+  auto sends = dispatch_shape(dims.max_tokens, dims, 4, false);
   protocol::combine_params sums;
   sums.ws.layout.dims = dims;
   sums.reduce_shift = 1;
-  return {scratch_bytes(dispatch_shape(dims.max_tokens, dims, 4, false)), scratch_bytes(sums)};
+  const scratch_need by_fence{scratch_bytes(sends), scratch_bytes(sums)};
+  for (auto* words : {&sends.words, &sums.words}) {
+    protocol::set(*words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
+  }
+  return {std::max(by_fence.dispatch, scratch_bytes(sends)), std::max(by_fence.combine, scratch_bytes(sums))};
 }
 
 }  // namespace switchyard::cuda

@@ -144,7 +144,6 @@ class host_workspace final : public fabric_workspace {
     round.warm_phases_left = 2;
     round.timeout_ns = timeout_ns_;
     round.warmup_timeout_ns = warmup_timeout_ns_;
-    if (handle_.layout.dims.lamport_tokens == 0) return;
     std::fill_n(&handle_.block_state(0), layout::max_lamport_blocks, layout::first_block_state(round));
   }
 

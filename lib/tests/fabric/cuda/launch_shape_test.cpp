@@ -141,13 +141,21 @@ TEST(cuda_launch_shape, a_lamport_launch_keeps_within_its_places) {
   }
 }
 
-TEST(cuda_launch_shape, a_lamport_step_has_room_for_its_counts) {
+TEST(cuda_launch_shape, a_lamport_step_has_room_for_what_it_keeps) {
   for (const std::uint64_t ranks : {1U, 2U, 8U, 72U, 256U}) {
-    const layout::extents dims{.ep_size = ranks, .top_k = 1, .max_tokens = 1, .lamport_tokens = 1};
-    protocol::dispatch_params dispatch;
-    dispatch.ws.ep_size = static_cast<std::int32_t>(ranks);
-    protocol::set(dispatch.words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
-    EXPECT_LE(protocol::scratch_words(dispatch) * sizeof(std::uint32_t), most_scratch_bytes(dims).dispatch) << ranks;
+    for (const std::uint64_t top_k : {1U, 32U}) {
+      const layout::extents dims{.ep_size = ranks, .top_k = top_k, .max_tokens = 1, .lamport_tokens = 1};
+      protocol::dispatch_params dispatch;
+      protocol::combine_params combine;
+      dispatch.ws.ep_size = combine.ws.ep_size = static_cast<std::int32_t>(ranks);
+      dispatch.ws.layout.dims = combine.ws.layout.dims = dims;
+      for (auto* words : {&dispatch.words, &combine.words}) {
+        protocol::set(*words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
+      }
+      const auto most = most_scratch_bytes(dims);
+      EXPECT_LE(protocol::scratch_words(dispatch) * sizeof(std::uint32_t), most.dispatch) << ranks << ' ' << top_k;
+      EXPECT_LE(protocol::scratch_words(combine) * sizeof(std::uint32_t), most.combine) << ranks << ' ' << top_k;
+    }
   }
 }
 
