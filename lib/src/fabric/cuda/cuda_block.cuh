@@ -9,9 +9,9 @@
 #include "fabric/cuda/block_shape.hpp"
 #include "fabric/cuda/bulk_copier.cuh"
 #include "fabric/cuda/lamport_units.cuh"
-#include "fabric/cuda/ordered_access.cuh"
 #include "fabric/cuda/owner_walk.cuh"
 #include "fabric/cuda/row_copies.cuh"
+#include "fabric/cuda/word_access.cuh"
 #include "protocol/block.hpp"
 
 namespace switchyard::cuda {
@@ -32,7 +32,7 @@ struct no_copier {};
 /// narrow ones by the engine for bulk copies, a row a warp.
 /// Lamport sums are of `summed` elements; wide blocks move rows of multiples of 4 bytes by Lamport.
 template <std::uint32_t block_threads, dtype summed = dtype::bf16>
-class cuda_block {
+class cuda_block : public word_access {
   static constexpr bool copies_in_bulk = block_threads == narrow_block;
   static constexpr std::uint32_t first_of_header_warp = block_threads - 32;
 
@@ -51,8 +51,6 @@ class cuda_block {
   __device__ std::uint32_t num_threads() const { return team_part_.count; }
   __device__ void sync() { __syncthreads(); }
   __device__ std::uint32_t* scratch(std::uint64_t) const { return scratch_; }
-  __device__ static void scratch_or(std::uint32_t* word, std::uint32_t bits) { or_shared_u32(word, bits); }
-  __device__ static void scratch_add(std::uint32_t* word, std::uint32_t amount) { add_shared_u32(word, amount); }
   __device__ static std::uint64_t now_ns() { return global_timer_ns(); }
   static constexpr std::uint64_t patience_ns = 300'000;
 
@@ -81,29 +79,6 @@ class cuda_block {
     return sum;
   }
 
-  __device__ static std::uint32_t draw_ticket(std::uint32_t* word) { return add_relaxed_gpu_u32(word, 1); }
-  /// After a barrier a thread speaks for the team: its acquire and release cover what the others did before.
-  __device__ static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) {
-    return add_acq_rel_gpu_u32(word, amount);
-  }
-  __device__ static bool elect(std::uint32_t* word) { return swap_if_acq_rel_gpu_u32(word, 0, 1) == 0; }
-  __device__ static std::uint32_t fetch_or(std::uint32_t* word, std::uint32_t bits) {
-    return or_relaxed_gpu_u32(word, bits);
-  }
-  __device__ static bool swap_if(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) {
-    return swap_if_acq_rel_gpu_u32(word, expected, value) == expected;
-  }
-  __device__ static void depart(std::uint32_t* word, std::uint32_t value) { store_release_gpu_u32(word, value); }
-  __device__ static std::uint32_t load_departed(const std::uint32_t* word) { return load_acquire_gpu_u32(word); }
-  __device__ static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
-    const auto stands = swap_if_relaxed_gpu_u64(word, 0, now);
-    return stands == 0 ? now : stands;
-  }
-  __device__ static std::uint32_t load_u32(const std::uint32_t* word) { return load_relaxed_sys_u32(word); }
-  __device__ static void store_u32(std::uint32_t* word, std::uint32_t value) { store_relaxed_sys_u32(word, value); }
-  __device__ static void store_u64(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
-  __device__ static void announce(std::uint32_t* word, std::uint32_t value) { store_release_sys_u32(word, value); }
-
   __device__ static void fill_i32(std::int32_t* words, std::int32_t value, std::uint64_t count) {
     SWITCHYARD_ROLLED
     for (std::uint64_t i = threadIdx.x; i < count; i += block_threads) words[i] = value;
@@ -127,12 +102,6 @@ class cuda_block {
     const auto rest = static_cast<std::uint32_t>(bytes);
     copy_bytes(out, in, rest, common_access(out, in, rest), whole_team());
   }
-  /// Into pinned memory of the host. The release pairs with the acquire in the host's look at the mailbox.
-  __device__ static void record(layout::fault_mailbox* mailbox, const fault_record& record) {
-    mailbox->record = record;
-    store_release_sys_u64(&mailbox->sequence, 1);
-  }
-
   __device__ static void allow_next_launch() { allow_dependent_launch(); }
 
   using owners = owner_walk<block_threads>;
@@ -165,7 +134,6 @@ class cuda_block {
     }
   }
 
-  __device__ static void put_u32(std::uint32_t* out, std::uint32_t value) { store_relaxed_sys_u32(out, value); }
   __device__ void put(std::byte* out, const std::byte* in, std::uint64_t bytes) {
     const auto size = static_cast<std::uint32_t>(bytes);
     const auto width = widest_access(reinterpret_cast<std::uintptr_t>(in) | size);
@@ -187,12 +155,6 @@ class cuda_block {
       copy_token(payloads, token, targets, target_at, false, part_);
     }
   }
-  /// Relaxed: the word is valid by its own tag. What it hands over are reads, of launches that have ended before.
-  __device__ static void post(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
-  __device__ static std::uint64_t poll(const std::uint64_t* word) { return load_relaxed_sys_u64(word); }
-
-  __device__ static std::uint64_t poll_flag(const std::uint64_t* word) { return load_acquire_sys_u64(word); }
-
   /// The barrier orders every thread's rows before each signalling thread's fence, and the fence orders them before its
   /// words. Pairs with poll_flag of whoever sees a word.
   template <class WordAt>
@@ -305,15 +267,6 @@ class cuda_block {
     }
   }
 
-  __device__ static std::uint64_t load_word(const std::uint64_t* word) { return load_relaxed_sys_u64(word); }
-  __device__ static void store_word(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
-  __device__ static protocol::word_pair load_words(const std::uint64_t* words) {
-    const auto pair = load_relaxed_sys_2xu64(words);
-    return {pair.x, pair.y};
-  }
-  __device__ static void store_words(std::uint64_t* words, protocol::word_pair pair) {
-    store_relaxed_sys_2xu64(words, {pair.first, pair.second});
-  }
   __device__ static protocol::word_pair load_unit(const protocol::located_unit& unit, std::uint64_t row) {
     const auto value = load_plain_unit<copies_in_bulk>(unit, unit.of_row(row));
     return {value.x, value.y};
