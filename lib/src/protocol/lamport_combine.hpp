@@ -269,7 +269,7 @@ SWITCHYARD_DEVICE_APART void finish_combine(handed_over<Block> block, const comb
   auto& frame = lamport_frame_of(block, scratch_words(p));
   bool succeeded = true;
   bool sums = is_worker(ws, index);
-  if (stage == lamport_stage::outside) (void)enter_lamport(block, p, phase::combine, frame, [] {});
+  if (stage == lamport_stage::outside) (void)enter_lamport(block, p, phase::combine, frame, is_clerk(ws, index), [] {});
   complete_frame(block, p, phase::combine, frame);
   if (stage != lamport_stage::sent) {
     succeeded = open_late(block, ws, frame);
@@ -324,7 +324,7 @@ SWITCHYARD_DEVICE void lamport_combine(Block& block, const combine_params& p) {
       rank = first_rank_of(block, p, index);
     }
     if (is_there) units.load(block, p, row_of(p, of), 0);
-    if (!enter_lamport(block, p, phase::combine, frame, [&] {
+    if (!enter_lamport(block, p, phase::combine, frame, clerk, [&] {
           tell_sources(block, p, index, rank);
           if (block.lane() == 0) *plan = destination_of(p, of, place);
         })) {
@@ -338,7 +338,6 @@ SWITCHYARD_DEVICE void lamport_combine(Block& block, const combine_params& p) {
     }
   }
   if (clerk) {
-    complete_frame(block, p, phase::combine, frame);
     send_as_clerk(block, p, frame);
     block.allow_next_launch();
     const auto status = block.wait_until(

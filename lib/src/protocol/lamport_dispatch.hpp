@@ -283,7 +283,7 @@ SWITCHYARD_DEVICE_APART void finish_dispatch(handed_over<Block> block, const dis
   bool succeeded = true;
   if (stage == lamport_stage::outside) {
     clear_counts(block, p);
-    (void)enter_lamport(block, p, phase::dispatch, frame, [] {});
+    (void)enter_lamport(block, p, phase::dispatch, frame, is_clerk(ws, index), [] {});
   }
   complete_frame(block, p, phase::dispatch, frame);
   if (stage != lamport_stage::sent) {
@@ -334,7 +334,7 @@ SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) 
     if (block.leads()) leads.fetch(block, p, token);
     units.load(block, p, token, 0);
     if (clerk) clear_counts(block, p);
-    if (!enter_lamport(block, p, phase::dispatch, frame, [&] { leads.tell_team(block, p, token, plan); })) {
+    if (!enter_lamport(block, p, phase::dispatch, frame, clerk, [&] { leads.tell_team(block, p, token, plan); })) {
       return finish_dispatch<Block>(block, p, lamport_stage::entered, taker, reader);
     }
     if (has_token) {
@@ -345,7 +345,6 @@ SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) 
   }
   auto status = wait_status::ready;
   if (clerk) {
-    complete_frame(block, p, phase::dispatch, frame);
     send_as_clerk(block, p, frame);
     block.allow_next_launch();
     auto* counts = counts_of(block, p);

@@ -79,11 +79,14 @@ SWITCHYARD_DEVICE_APART bool await_credits(handed_over<Block> block, const works
 /// Enters a Lamport phase: reads where the round stands from the block's own copy, claims what the block is to send,
 /// and acquires every rank's credit. All of it by the leader, who also calls plan(). What is sent first is under way
 /// already, so that it is waited for together with everything here. Whether all is as usual: the phase may go on, every
-/// credit is there, and the block is to send; of the frame, the epoch and the claim are known then. [team]
+/// credit is there, and the block is to send; of the frame, the epoch and the claim are known then, and what the clerk
+/// tells and compares. [team]
 template <block Block, class Params, class Plan>
-SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which, lamport_frame& frame, Plan plan) {
+SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which, lamport_frame& frame, bool as_clerk,
+                                     Plan plan) {
   const workspace_handle& ws = p.ws;
   bool as_usual = true;
+  if (as_clerk && block.thread_index() == 0) frame.start_ns = block.now_ns();
   if (block.leads()) {
     auto& round = ws.round();
     auto& own = ws.block_state(block.block_index());
@@ -94,6 +97,7 @@ SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which,
     const auto lamport_epoch = own.lamport_epoch;
     const auto phase_due = own.phase_due;
     const auto incarnation = round.incarnation;
+    const auto step_index = as_clerk ? own.step_index : 0;
     // Acquires what peers have re-armed before this phase stores to it: pairs with publish in send_as_clerk. The team's
     // barrier hands it on.
     SWITCHYARD_ROLLED
@@ -106,6 +110,12 @@ SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which,
     if (block.lane() == 0) {
       frame.epoch = epoch;
       frame.claim = claim;
+      if (as_clerk) {
+        frame.which = which;
+        frame.parity = step_index & 1U;
+        frame.incarnation = incarnation;
+        frame.digest = finished_digest(p.words_digest, incarnation);
+      }
     }
     as_usual &= (claim & 1U) == 0 && poison == 0 && layout::tag_of(told) != incarnation &&
                 phase_due == static_cast<std::uint32_t>(which);

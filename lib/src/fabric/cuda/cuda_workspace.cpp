@@ -132,7 +132,9 @@ class cuda_workspace final : public fabric_workspace {
     enqueue(params, plan, stream);
   }
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
-    enqueue(params, plan, stream);
+    const bool lamport = protocol::transport_of(params.words) == transport::lamport;
+    const auto row_bytes = params.elements * itemsize(params.type);
+    enqueue(params, lamport ? lamport_combine_of(plan, row_bytes, share_) : plan, stream);
   }
 
   [[nodiscard]] std::optional<recorded_fault> fault() const override {

@@ -150,6 +150,15 @@ constexpr launch_plan plan_lamport(std::uint64_t tokens_per_rank, const layout::
   return plan;
 }
 
+/// A Lamport combine of rows of so many bytes: wide blocks move multiples of 4 alone, which is what all but outputs of
+/// odd sizes are.
+constexpr phase_plan lamport_combine_of(phase_plan plan, std::uint64_t row_bytes, const device_share& share) {
+  if (row_bytes % 4 == 0) return plan;
+  plan.block_threads = static_cast<int>(narrow_block);
+  plan.num_blocks = std::min(plan.num_blocks, share.narrow_places());
+  return plan;
+}
+
 /// What any step of a workspace may ask for that does not route all tokens at once: the most tokens that a block has at
 /// a time, or what a Lamport phase keeps.
 constexpr scratch_need most_scratch_bytes(const layout::extents& dims) {

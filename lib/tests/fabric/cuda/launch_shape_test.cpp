@@ -141,6 +141,16 @@ TEST(cuda_launch_shape, a_lamport_launch_keeps_within_its_places) {
   }
 }
 
+TEST(cuda_launch_shape, lamport_outputs_of_odd_sizes_go_by_narrow_blocks) {
+  const layout::extents dims{.ep_size = 2, .top_k = 8, .max_tokens = 64, .lamport_tokens = 64};
+  const auto plan = plan_lamport(64, dims, whole_device, 0).combine;
+  EXPECT_EQ(lamport_combine_of(plan, 4, whole_device).block_threads, static_cast<int>(wide_block));
+  const auto odd = lamport_combine_of(plan, 2, whole_device);
+  EXPECT_EQ(odd.block_threads, static_cast<int>(narrow_block));
+  EXPECT_GE(odd.num_blocks, 1);
+  EXPECT_LE(odd.num_blocks, whole_device.narrow_places());
+}
+
 TEST(cuda_launch_shape, a_lamport_step_has_room_for_what_it_keeps) {
   for (const std::uint64_t ranks : {1U, 2U, 8U, 72U, 256U}) {
     for (const std::uint64_t top_k : {1U, 32U}) {
