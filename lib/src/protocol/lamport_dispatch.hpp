@@ -99,6 +99,7 @@ struct token_units {
   located_unit first;
   located_unit second;
   word_pair words[2];
+  std::byte* own[2] = {};  ///< where they lie in this rank's views
 
   SWITCHYARD_DEVICE void load(Block& block, const dispatch_params& p, std::uint32_t token, std::uint32_t base) {
     first = locate(p.payloads, base + block.thread_index());
@@ -106,16 +107,18 @@ struct token_units {
     if (token >= p.num_tokens) return;
     if (first.bytes != 0) words[0] = block.load_unit(first, token);
     if (second.bytes != 0) words[1] = block.load_unit(second, token);
+    const row_target to{p.ws.self, wide_product(static_cast<std::uint32_t>(p.ws.rank), p.tokens_per_rank) + token};
+    own[0] = first.at(to);
+    own[1] = second.at(to);
   }
   /// Stores them wherever the leader has told that the token goes.
-  SWITCHYARD_DEVICE void send(Block& block, const dispatch_params& p, std::uint32_t token, std::uint32_t base,
+  SWITCHYARD_DEVICE void send(Block& block, const dispatch_params& p, std::uint32_t base,
                               const std::uint64_t* plan) const {
     SWITCHYARD_ROLLED
     for (; *plan != 0; ++plan) {
       if (*plan == own_views) {
-        const row_target to{p.ws.self, wide_product(static_cast<std::uint32_t>(p.ws.rank), p.tokens_per_rank) + token};
-        if (first.bytes != 0) block.store_unit(first, to, words[0]);
-        if (second.bytes != 0) block.store_unit(second, to, words[1]);
+        if (first.bytes != 0) block.store_unit(first, own[0], words[0]);
+        if (second.bytes != 0) block.store_unit(second, own[1], words[1]);
       } else {
         const lamport_row row{reinterpret_cast<std::uint64_t*>(*plan), p.payloads.units_of_row()};
         const auto unit = base + block.thread_index();
@@ -134,7 +137,7 @@ SWITCHYARD_DEVICE_APART void send_rest_of_token(handed_over<Block> block, const 
   for (auto base = 2 * block.num_threads(); base < p.payloads.units_of_row(); base += 2 * block.num_threads()) {
     token_units<std::remove_reference_t<Block>> units;
     units.load(block, p, token, base);
-    units.send(block, p, token, base, plan);
+    units.send(block, p, base, plan);
   }
 }
 /// Sends a token of which the team has been told nothing yet. [team]
@@ -148,7 +151,7 @@ SWITCHYARD_DEVICE_APART void send_token(handed_over<Block> block, const dispatch
   block.sync();  // what the team was told last has been looked at
   if (block.leads()) leads.tell_team(block, p, token, plan);
   block.sync();
-  units.send(block, p, token, 0, plan);
+  units.send(block, p, 0, plan);
   if (p.payloads.units_of_row() > 2 * block.num_threads()) send_rest_of_token<Block>(block, p, token, plan);
   if (block.leads()) leads.tell_others(block, p, frame.epoch, token);
 }
@@ -157,7 +160,7 @@ SWITCHYARD_DEVICE_APART void send_token(handed_over<Block> block, const dispatch
 template <block Block>
 SWITCHYARD_DEVICE void send_part_of(Block& block, const dispatch_params& p, const phase_frame& frame,
                                     std::uint32_t index) {
-  if (is_clerk(p.ws, index)) send_as_clerk(block, p, frame);
+  if (is_clerk(p.ws, index)) send_as_clerk(block, p, frame, false);
   auto* plan = lamport_plan_of(block, scratch_words(p));
   SWITCHYARD_ROLLED
   for (auto token = index; is_worker(p.ws, index) && token < p.tokens_per_rank; token += num_workers(p.ws)) {
@@ -242,7 +245,8 @@ struct row_taker {
                                           const row_target& to, std::uint32_t unit, word_pair words) {
     if (unit >= row.units) return true;
     if (!has_come(block, row, unit, words)) return false;
-    block.store_unit(locate(p.payloads, unit), to, words);
+    const auto in_views = locate(p.payloads, unit);
+    block.store_unit(in_views, in_views.at(to), words);
     rearm_unit(block, row, unit);
     return true;
   }
@@ -338,14 +342,14 @@ SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) 
       return finish_dispatch<Block>(block, p, lamport_stage::entered, taker, reader);
     }
     if (has_token) {
-      units.send(block, p, token, 0, plan);
+      units.send(block, p, 0, plan);
       if (p.payloads.units_of_row() > 2 * block.num_threads()) send_rest_of_token<Block>(block, p, token, plan);
       if (block.leads()) leads.tell_others(block, p, frame.epoch, token);
     }
   }
   auto status = wait_status::ready;
   if (clerk) {
-    send_as_clerk(block, p, frame);
+    send_as_clerk(block, p, frame, true);
     block.allow_next_launch();
     auto* counts = counts_of(block, p);
     const auto on_token = [&](std::int32_t source) { block.scratch_add(counts + source, 1); };
