@@ -86,7 +86,7 @@ TEST(construction, names_the_term_on_which_ranks_differ) {
                            [](int rank, bootstrap&, comm_params&, one_sided_config& c) {
                              if (rank == 1) c.lamport_max_tokens = 1;
                            }),
-                 {"lamport_max_tokens is 1 on rank 1 and 16 on rank 0"});
+                 {"lamport_max_tokens is 1 on rank 1 and 256 on rank 0"});
   expect_all_say(construct(2,
                            [](int rank, bootstrap& b, comm_params&, one_sided_config&) {
                              if (rank == 1) b.first_epoch = 9;
