@@ -36,7 +36,8 @@ std::string_view word_of_exit_code(std::string_view number) {
 const std::vector<explanation>& all_explanations() {
   static const std::vector<explanation> all = [] {
     auto joined = fault_explanations();
-    for (const auto& more : {field_explanations(), result_explanations(), scenario_field_explanations()}) {
+    for (const auto& more :
+         {field_explanations(), result_explanations(), gate_explanations(), scenario_field_explanations()}) {
       joined.insert(joined.end(), more.begin(), more.end());
     }
     return joined;

@@ -34,8 +34,8 @@ std::string shift_text(const scenario_verdict& one) {
          q_text(one.q);
 }
 
-void decide(scenario_verdict& one, std::size_t judged, const gate_rules& rules) {
-  const auto launches = std::min(one.base_launches, one.current_launches);
+void decide(scenario_verdict& one, const gate_rules& rules) {
+  const auto launches = std::min(one.base_us.size(), one.current_us.size());
   const auto conclude = [&](gate_verdict verdict, const std::string& why) {
     one.verdict = verdict;
     one.reason = why + shift_text(one);
@@ -44,10 +44,10 @@ void decide(scenario_verdict& one, std::size_t judged, const gate_rules& rules) 
     return conclude(gate_verdict::inconclusive, "fewer than " + std::to_string(rules.least_launches) +
                                                     " launches a side (" + std::to_string(launches) + "); ");
   }
-  if (launches < rules.full_launches && judged > rules.many_scenarios) {
+  if (launches < rules.full_launches && one.judged > rules.many_scenarios) {
     return conclude(gate_verdict::inconclusive, "fewer than " + std::to_string(rules.full_launches) +
                                                     " launches a side (" + std::to_string(launches) + ") for " +
-                                                    std::to_string(judged) + " scenarios; ");
+                                                    std::to_string(one.judged) + " scenarios; ");
   }
   const auto& shift = one.shift_us;
   const bool beyond_chance = one.q < rules.q;
@@ -61,8 +61,6 @@ void decide(scenario_verdict& one, std::size_t judged, const gate_rules& rules) 
 }
 
 void measure(scenario_verdict& one, const scenario_samples& of, interval_ranks& ranks, const gate_rules& rules) {
-  one.base_median_us = median_us(of.base_us);
-  one.current_median_us = median_us(of.current_us);
   one.test = mann_whitney(of.base_us, of.current_us);
   one.shift_us = hodges_lehmann(of.base_us, of.current_us, ranks.of(of.base_us.size(), of.current_us.size()));
   const auto floor = floor_of(one.base_median_us, of.noise_us, rules);
@@ -116,11 +114,13 @@ std::vector<scenario_verdict> judge(std::span<const scenario_samples> scenarios,
   for (const auto& of : scenarios) {
     scenario_verdict one;
     one.id = of.id;
-    one.base_launches = of.base_us.size();
-    one.current_launches = of.current_us.size();
+    one.base_us = of.base_us;
+    one.current_us = of.current_us;
     one.base_marked = of.base_marked;
     one.current_marked = of.current_marked;
     one.noise_us = of.noise_us;
+    if (!of.base_us.empty()) one.base_median_us = median_us(of.base_us);
+    if (!of.current_us.empty()) one.current_median_us = median_us(of.current_us);
     if (one.has_times()) {
       measure(one, of, ranks, rules);
       p.push_back(one.test.p_two_sided);
@@ -133,7 +133,8 @@ std::vector<scenario_verdict> judge(std::span<const scenario_samples> scenarios,
     auto& one = verdicts[i];
     if (one.has_times()) {
       one.q = q[next++];
-      decide(one, q.size(), rules);
+      one.judged = q.size();
+      decide(one, rules);
     } else {
       one.reason = "measured in the base, and not here";
     }

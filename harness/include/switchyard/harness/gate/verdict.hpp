@@ -57,11 +57,12 @@ std::string_view to_string(floor_source which) noexcept;
 struct scenario_verdict {
   std::string id;
   gate_verdict verdict = gate_verdict::missing;
-  std::string reason;  ///< one line
-  std::size_t base_launches = 0;
-  std::size_t current_launches = 0;
+  std::string reason;           ///< one line
+  std::vector<double> base_us;  ///< what was judged
+  std::vector<double> current_us;
   std::size_t base_marked = 0;
   std::size_t current_marked = 0;
+  std::size_t judged = 0;  ///< scenarios whose p values were taken together
   double base_median_us = 0;
   double current_median_us = 0;
   rank_sum_test test;
@@ -72,7 +73,7 @@ struct scenario_verdict {
   std::optional<double> noise_us;
   std::string waived_by;  ///< the waiver that keeps this from failing the run; empty: none
 
-  [[nodiscard]] bool has_times() const noexcept { return base_launches > 0 && current_launches > 0; }
+  [[nodiscard]] bool has_times() const noexcept { return !base_us.empty() && !current_us.empty(); }
 };
 
 /// The floor of a scenario: the largest of all that a shift must exceed.
