@@ -150,6 +150,7 @@ harness::bench_options read_bench_options(const bench_arguments& arguments) {
     throw harness::input_error("--profile: " + arguments.profile + ": expert outputs must have 16-bit elements");
   }
   options.profile = arguments.profile;
+  options.arguments = arguments.as_called;
   options.params.num_experts = profile.num_experts;
   options.params.top_k = profile.top_k;
   options.params.hidden_size = profile.hidden_size;

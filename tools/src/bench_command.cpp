@@ -61,12 +61,13 @@ harness::exit_code bench(const bench_arguments& arguments, const launch_argument
 
 }  // namespace
 
-command add_bench_command(CLI::App& app) {
+command add_bench_command(CLI::App& app, const invocation& call) {
   auto* added = app.add_subcommand("bench", "Time dispatch and combine on GPUs");
   const auto arguments = std::make_shared<bench_arguments>();
   const auto launch = std::make_shared<launch_arguments>();
   add_bench_options(*added, *arguments);
   add_launch_options(*added, *launch);
+  arguments->as_called = call.arguments;
   return {added, [added, arguments, launch] {
             require_text(*added, "--out", arguments->out);
             require_text(*added, "--nccl", arguments->nccl);

@@ -61,7 +61,7 @@ gate::sample_set set_of(const gate::launched_side& side, const std::string& name
 std::string noise_table(const noises& noise) {
   constexpr double whole = 100;
   std::string table =
-      "| scenario | median us | shift A B B A us | of 95 in 100 splits us | noise us | noise % |\n"
+      "| scenario | median us | shift A B B A us | of 99 in 100 splits us | noise us | noise % |\n"
       "| --- | ---: | ---: | ---: | ---: | ---: |\n";
   for (const auto& [id, one] : noise) {
     std::ostringstream row;

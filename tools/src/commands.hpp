@@ -38,7 +38,7 @@ command add_run_command(CLI::App& app, const invocation& call);
 command add_explain_command(CLI::App& app, const invocation& call);
 
 /// Times dispatch and combine on GPUs.
-command add_bench_command(CLI::App& app);
+command add_bench_command(CLI::App& app, const invocation& call);
 
 /// Measures on GPUs up to how many tokens a step should go by lamport.
 command add_tune_command(CLI::App& app);

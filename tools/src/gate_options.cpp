@@ -2,6 +2,7 @@
 #include "gate_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -10,11 +11,26 @@
 #include "switchyard/harness/gate/compare.hpp"
 #include "switchyard/harness/gate/exports.hpp"
 #include "switchyard/harness/gate/verdict_record.hpp"
+#include "switchyard/harness/gate/waivers.hpp"
 #include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/record_writer.hpp"
 
 namespace switchyard::tools {
 namespace gate = harness::gate;
+
+namespace {
+
+std::vector<gate::waiver> lists_of(const gate_arguments& arguments) {
+  std::vector<gate::waiver> all;
+  for (const auto& [file, kind] : {std::pair{&arguments.waivers, gate::waiver_list::waivers},
+                                   std::pair{&arguments.known_issues, gate::waiver_list::known_issues}}) {
+    if (file->empty()) continue;
+    for (auto& one : gate::read_waivers(*file, kind)) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace
 
 void add_gate_options(CLI::App& command, gate_arguments& into) {
   command.add_option("--percent", into.percent, "A shift of fewer percent of the base is no regression")
@@ -25,6 +41,9 @@ void add_gate_options(CLI::App& command, gate_arguments& into) {
       ->capture_default_str();
   command.add_option("--noise", into.noise, "Samples of bench --aa, whose noise is a floor too")->type_name("FILE");
   command.add_option("--out", into.out, "Write verdicts as JSON lines to this file, for explain")->type_name("FILE");
+  command.add_option("--waivers", into.waivers, "List of what may be slower, missing or inconclusive for a while")
+      ->type_name("FILE");
+  command.add_option("--known-issues", into.known_issues, "List of what may be wrong for a while")->type_name("FILE");
   command.add_option("--junit", into.junit, "Write verdicts as JUnit XML to this file")->type_name("FILE");
   command.add_option("--csv", into.csv, "Write verdicts as comma-separated values to this file")->type_name("FILE");
   command.add_option("--openmetrics", into.openmetrics, "Write medians and verdicts as OpenMetrics text to this file")
@@ -44,6 +63,8 @@ void add_gate_options(CLI::App& command, gate_arguments& into) {
 void require_gate_texts(const CLI::App& command, const gate_arguments& arguments) {
   require_text(command, "--noise", arguments.noise);
   require_text(command, "--out", arguments.out);
+  require_text(command, "--waivers", arguments.waivers);
+  require_text(command, "--known-issues", arguments.known_issues);
   require_text(command, "--junit", arguments.junit);
   require_text(command, "--csv", arguments.csv);
   require_text(command, "--openmetrics", arguments.openmetrics);
@@ -62,7 +83,11 @@ harness::exit_code judge_and_tell(gate::sample_set base, const gate::sample_set&
                                   const gate_arguments& arguments) {
   const auto rules = read_rules(arguments);
   if (!arguments.noise.empty()) gate::add_noise(base, arguments.noise);
-  const auto result = gate::compare_sets(base, current, rules);
+  const auto lists = lists_of(arguments);
+  auto result = gate::compare_sets(base, current, rules);
+  constexpr std::size_t date_letters = 10;  // of 2026-11-30T13:24:59Z
+  const auto today = harness::utc_text(std::chrono::system_clock::now()).substr(0, date_letters);
+  for (const auto& told : gate::apply_waivers(result, lists, current.bed, today)) std::cerr << told << std::endl;
   if (arguments.json || !arguments.out.empty()) {
     std::string lines;
     for (const auto& one : result.scenarios) lines += harness::record_line(gate::to_json(one, rules)) + '\n';

@@ -19,6 +19,8 @@ struct gate_arguments {
   std::string least_us = "0.3";
   std::string noise;  ///< file of A/A launches
   std::string out;    ///< verdicts as JSON lines
+  std::string waivers;
+  std::string known_issues;
   std::string junit;
   std::string csv;
   std::string openmetrics;

@@ -65,7 +65,7 @@ exit_code run_program(int argc, char** argv) {
   const switchyard::tools::invocation call{argv[0], {argv + 1, argv + argc}};
   const std::vector commands{
       switchyard::tools::add_list_command(app),          switchyard::tools::add_run_command(app, call),
-      switchyard::tools::add_explain_command(app, call), switchyard::tools::add_bench_command(app),
+      switchyard::tools::add_explain_command(app, call), switchyard::tools::add_bench_command(app, call),
       switchyard::tools::add_tune_command(app),          switchyard::tools::add_compare_command(app),
       switchyard::tools::add_gate_command(app),          switchyard::tools::add_baseline_command(app),
       switchyard::tools::add_export_command(app),        switchyard::tools::add_selftest_command(app)};

@@ -148,6 +148,30 @@ class Gate(Program):
         self.assertTrue(kept)
         self.assertIn("3 missing", self.run_program("compare", base, fewer, code=2).stdout)
 
+    def test_every_line_obeys_the_published_schema(self):
+        try:
+            from jsonschema import Draft202012Validator
+        except ImportError:
+            self.skipTest("no jsonschema")
+        schema = json.loads((Path(RESULTS) / "schema" / "gate.schema.json").read_text())
+        Draft202012Validator.check_schema(schema)
+        aa = self.launch("aa", more=("--aa",))
+        crashed = self.launch("crashed", "--crash-at", "3", code=2)
+        self.run_program("compare", aa, crashed, "--out", "v.jsonl", code=2)
+        self.run_program("compare", aa, self.launch("few", "--tokens", "16", "--ignore-rest", launches=2), "--out", "w.jsonl",
+                         code=2)
+        self.run_program("baseline", "accept", "dir", aa, "--owner", "x", "--reason", "y")
+        self.run_program("selftest", aa, "--trials", "2", "--out", "rates.jsonl")
+        kinds = set()
+        for name in ("aa.jsonl", "crashed.jsonl", "v.jsonl", "w.jsonl", "dir/log.jsonl", "rates.jsonl"):
+            for line in (self.folder / name).read_text().splitlines():
+                record = json.loads(line)
+                Draft202012Validator(schema).validate(record)
+                kinds.add(record["record"])
+                spoiled = {key: value for key, value in record.items() if key != list(record)[-1]}
+                self.assertFalse(Draft202012Validator(schema).is_valid(spoiled), line)
+        self.assertEqual(len(kinds), len(schema["oneOf"]))
+
     def test_other_tools_read_the_exports(self):
         base, slow = self.launch("base"), self.launch("slow", "--slower", "0.06")
         self.run_program("compare", base, slow, "--junit", "j.xml", "--csv", "v.csv", "--openmetrics", "m.txt", code=1)
@@ -161,6 +185,49 @@ class Gate(Program):
         with open(self.folder / "s.csv", newline="", encoding="utf-8") as file:
             self.assertEqual(len(list(csv.DictReader(file))), 60)
         self.run_program("export", base, "--as", "xls", code=5)
+
+    def test_waivers_hold_until_they_expire(self):
+        base, slow = self.launch("base"), self.launch("slow", "--slower", "0.06")
+
+        def waive(expires, verdict="regressed"):
+            entry = {"scenario": "bench/*", "verdict": verdict, "owner": "somebody", "reason": "r", "link": "#1",
+                     "expires": expires}
+            (self.folder / "w.json").write_text(json.dumps({"schema": 1, "entries": [entry]}))
+            return ("--waivers", "w.json")
+
+        self.assertIn("6 waived", self.run_program("compare", base, slow, *waive("2999-01-01")).stdout)
+        self.assertIn("expired on 2020-01-01", self.run_program("compare", base, slow, *waive("2020-01-01"), code=2).stdout)
+        self.assertIn("is not needed here", self.run_program("compare", base, base, *waive("2999-01-01")).stderr)
+        self.run_program("compare", base, slow, *waive("2999-01-01", "failed"), code=5)
+        self.run_program("compare", base, slow, "--waivers", "absent.json", code=5)
+
+    def test_selftest_measures_the_gate(self):
+        aa = self.launch("aa", more=("--aa",))
+        told = self.run_program("selftest", aa, "--trials", "20", "--out", "rates.json").stdout
+        self.assertIn("6 scenarios, 10 launches a side, 20 trials", told)
+        self.assertIn("flagged 100.00 %", told)
+        self.assertEqual(json.loads((self.folder / "rates.json").read_text())["false_alarms"], 0)
+        self.run_program("selftest", aa, "--trials", "5", "--slower", "1", code=2)
+        self.run_program("selftest", self.launch("base"), code=5)
+
+    def test_the_recipe_of_a_job_tells_the_worst(self):
+        recipe = Path(__file__).resolve().parent.parent / "ci" / "gate"
+        self.run_program("baseline", "accept", "dir", self.launch("base"), "--owner", "x", "--reason", "y")
+
+        def job(*options, only="bench,gate"):
+            done = subprocess.run([recipe, "--program", PROGRAM, "--baseline", "dir", "--out", "job", "--fabric", "host",
+                                   "--only", only, *options], cwd=self.folder, text=True, capture_output=True, check=False)
+            return done.returncode, done.stdout
+
+        code, text = job("--bench-program", self.build("same"))
+        self.assertEqual(code, 0, text)
+        self.assertIn("not in the base, so not compared: 30", text)  # twelve points, of which the base has two
+        self.assertEqual(job("--bench-program", self.build("slow", "--slower", "0.06", "--ignore-rest"))[0], 1)
+        self.assertEqual(job("--bench-program", self.build("fewer", "--tokens", "16", "--ignore-rest"))[0], 2)
+        self.assertTrue((self.folder / "job" / "gate.xml").exists())
+        self.assertEqual(job(only="")[0], 0)
+        self.assertEqual(job("--launches")[0], 5)
+        self.assertEqual(job("--bench-program", self.folder / "absent")[0], 2)
 
     def test_a_parser_of_openmetrics_reads_them(self):
         try:

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "rank_sums.hpp"
@@ -13,10 +14,8 @@
 namespace switchyard::harness::gate {
 namespace {
 
-constexpr double tail = (1 - confidence_level) / 2;
-
 /// The largest k with P(U <= k - 1) <= tail, for groups of these sizes; 0: there is none.
-std::size_t exact_interval_rank(std::size_t samples_a, std::size_t samples_b) {
+std::size_t exact_interval_rank(std::size_t samples_a, std::size_t samples_b, double tail) {
   const auto chosen = std::min(samples_a, samples_b);
   const auto ways = ways_to_sum(distinct_ranks(samples_a + samples_b), chosen);
   const double all = std::accumulate(ways.begin(), ways.end(), 0.0);
@@ -30,10 +29,20 @@ std::size_t exact_interval_rank(std::size_t samples_a, std::size_t samples_b) {
   return rank;
 }
 
-std::size_t normal_interval_rank(double samples_a, double samples_b) {
-  constexpr double z = 1.959963984540054;  // the normal distribution's quantile at 1 - tail
+/// How many standard deviations lie below all but `tail` of a normal distribution.
+double normal_quantile(double tail) {
+  double low = 0;
+  double high = 40;  // beyond, erfc is 0
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::numbers::sqrt2) / 2 > tail ? low : high) = middle;
+  }
+  return high;
+}
+
+std::size_t normal_interval_rank(double samples_a, double samples_b, double tail) {
   const double middle = samples_a * samples_b / 2;
-  const double width = z * std::sqrt(samples_a * samples_b * (samples_a + samples_b + 1) / 12);
+  const double width = normal_quantile(tail) * std::sqrt(samples_a * samples_b * (samples_a + samples_b + 1) / 12);
   return middle > width ? static_cast<std::size_t>(middle - width) : 0;
 }
 
@@ -106,11 +115,11 @@ class ordered_differences {
 
 }  // namespace
 
-std::optional<std::size_t> interval_rank(std::size_t samples_a, std::size_t samples_b) {
+std::optional<std::size_t> interval_rank(std::size_t samples_a, std::size_t samples_b, double tail) {
   if (samples_a == 0 || samples_b == 0) return std::nullopt;
   const auto rank = samples_a + samples_b <= most_exact_samples
-                        ? exact_interval_rank(samples_a, samples_b)
-                        : normal_interval_rank(static_cast<double>(samples_a), static_cast<double>(samples_b));
+                        ? exact_interval_rank(samples_a, samples_b, tail)
+                        : normal_interval_rank(static_cast<double>(samples_a), static_cast<double>(samples_b), tail);
   return rank == 0 ? std::nullopt : std::optional(rank);
 }
 

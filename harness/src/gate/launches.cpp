@@ -17,6 +17,7 @@ using nlohmann::json;
 /// What must be the same in every launch of a side: not when it began, nor which points it took.
 json identity_of(json header) {
   header.erase("started");
+  header.erase("arguments");
   if (const auto options = header.find("options"); options != header.end() && options->is_object()) {
     options->erase("tokens");
   }

@@ -20,7 +20,7 @@ aa_noise noise_of_launches(std::span<const double> time_us) {
   result.median_us = median_us({time_us.begin(), time_us.end()});
   result.shift_us = std::abs(hodges_lehmann(a, b, {}).shift);
 
-  constexpr std::size_t splits = 400;  // 20 of them lie beyond the 95th of 100
+  constexpr std::size_t splits = 400;  // 4 of them lie beyond the 99th of 100
   constexpr std::uint64_t seed = 1;
   std::mt19937_64 draw(seed);
   std::vector<double> shuffled(time_us.begin(), time_us.end());
@@ -34,7 +34,7 @@ aa_noise noise_of_launches(std::span<const double> time_us) {
         hodges_lehmann(all.first(static_cast<std::size_t>(half)), all.subspan(static_cast<std::size_t>(half)), {})
             .shift));
   }
-  const auto high = shifts.begin() + static_cast<std::ptrdiff_t>(splits * 95 / 100);
+  const auto high = shifts.begin() + static_cast<std::ptrdiff_t>(splits * 99 / 100);
   std::nth_element(shifts.begin(), high, shifts.end());
   result.splits_us = *high;
   result.noise_us = std::max(result.shift_us, result.splits_us);

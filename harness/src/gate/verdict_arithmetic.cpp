@@ -27,10 +27,11 @@ std::string side_text(const char* name, const std::vector<double>& times_us, dou
 std::string interval_text(const scenario_verdict& one) {
   const auto rank = interval_rank(one.base_us.size(), one.current_us.size());
   if (!rank || !one.shift_us.lower) {
-    return "           so few launches bound no interval of 95 %\n";
+    return "           so few launches bound no interval\n";
   }
-  return "           95 % interval: the differences number " + std::to_string(*rank) + " from either end, " +
-         signed_us(*one.shift_us.lower) + " to " + signed_us(*one.shift_us.upper) + " us\n";
+  return "           interval: the differences number " + std::to_string(*rank) + " from either end, " +
+         signed_us(*one.shift_us.lower) + " to " + signed_us(*one.shift_us.upper) +
+         " us, each bound with 95 % certainty\n";
 }
 
 std::string decision_text(const scenario_verdict& one, const gate_rules& rules) {

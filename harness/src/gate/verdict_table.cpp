@@ -53,7 +53,7 @@ std::string verdict_table(const gate_result& result, table_rows rows) {
     if (rows == table_rows::all || one.verdict != gate_verdict::pass) body += row_of(one);
   }
   if (body.empty()) return body;
-  return "| scenario | verdict | base us | here us | shift us | shift % | 95 % interval us | floor us | q |\n"
+  return "| scenario | verdict | base us | here us | shift us | shift % | interval us | floor us | q |\n"
          "| --- | --- | ---: | ---: | ---: | ---: | --- | --- | ---: |\n" +
          body;
 }

@@ -3,7 +3,7 @@
 // first; of a bench's it reads --tokens.
 //
 // usage: fake_bench [--state FILE] [--slower PART] [--noise PART] [--crash-at N] [--hang-at N] [--fail-at N]
-//                   [bench ...]
+//                   [--ignore-rest] [bench ...]
 //
 // Times differ from launch to launch by a fixed pattern; FILE counts the launches.
 #include <unistd.h>
@@ -52,6 +52,7 @@ harness::bench_point point_of(std::int64_t tokens, double factor) {
 int main(int argc, char** argv) {
   std::map<std::string, std::string> options{{"--tokens", "1,16"}, {"--slower", "0"}, {"--noise", "0.003"}};
   for (int i = 1; i + 1 < argc; ++i) {
+    if (std::strcmp(argv[i], "--ignore-rest") == 0) break;
     if (std::strncmp(argv[i], "--", 2) == 0 && std::strncmp(argv[i + 1], "--", 2) != 0) options[argv[i]] = argv[i + 1];
   }
   const auto is = [&](const char* option, int launch) {

@@ -36,15 +36,15 @@ sample_set made_up(std::size_t scenarios, double most_percent) {
 TEST(selftest, finds_six_percent_and_raises_few_alarms) {
   const gate_rules rules;
   selftest_options options;
-  options.trials = 40;
+  options.trials = 100;
   const auto rates = self_test(made_up(40, 4), rules, options);
   EXPECT_EQ(rates.scenarios, 40U);
   EXPECT_EQ(rates.launches, 10U);
-  EXPECT_EQ(rates.slowed, 1600U);
-  EXPECT_EQ(rates.unchanged, 1600U);
+  EXPECT_EQ(rates.slowed, 4000U);
+  EXPECT_EQ(rates.unchanged, 4000U);
   EXPECT_GE(rates.detection(), 0.95) << selftest_text(rates, rules, options);
   EXPECT_LE(rates.alarm_rate(), 0.02);
-  EXPECT_NE(selftest_text(rates, rules, options).find("40 scenarios, 10 launches a side, 40 trials\n"),
+  EXPECT_NE(selftest_text(rates, rules, options).find("40 scenarios, 10 launches a side, 100 trials\n"),
             std::string::npos);
 }
 

@@ -71,7 +71,7 @@ TEST(verdict_record, the_arithmetic_is_shown) {
        {"b: regressed\n", "base     10 launches, median 20.045 us; sorted: 20.000 20.010",
         "slower in 100.0 of 100 pairs (ties count half); two-sided p = 1.1e-05, all ways counted",
         "q        2.2e-05, Benjamini and Hochberg over 2 scenarios", "median of 100 differences: +2.000 us (+9.98 %)",
-        "the differences number 24 from either end, +1.970", "the largest of 2 % of 20.045 = 0.401, 0.300 and noise",
+        "the differences number 28 from either end, +1.970", "the largest of 2 % of 20.045 = 0.401, 0.300 and noise",
         "(not measured): 0.401 us", "q 2.2e-05 < 0.05 (yes) and lower bound +1.970"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   }

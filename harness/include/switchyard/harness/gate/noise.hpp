@@ -9,7 +9,7 @@ namespace switchyard::harness::gate {
 struct aa_noise {
   double median_us = 0;
   double shift_us = 0;   ///< of launches dealt A B B A in the order in which they ran; its size, never negative
-  double splits_us = 0;  ///< of 95 in 100 random halves the shift is at most this
+  double splits_us = 0;  ///< of 99 in 100 random halves the shift is at most this
   double noise_us = 0;   ///< the larger of the two
 };
 

@@ -36,16 +36,19 @@ rank_sum_test mann_whitney(std::span<const double> a, std::span<const double> b)
 /// The smallest two-sided p that so many samples can have.
 double least_p(std::size_t samples_a, std::size_t samples_b);
 
-/// Which of the sorted differences b - a, counted from 1 from either end, bound the interval of confidence_level for
-/// the shift: from the distribution of U without ties, which with ties makes the interval no narrower than promised.
-/// None: so few samples bound nothing at that level.
-std::optional<std::size_t> interval_rank(std::size_t samples_a, std::size_t samples_b);
-inline constexpr double confidence_level = 0.95;
+/// Each bound of an interval is wrong by chance in so many cases: 95 % of certainty for the one bound that decides, 90
+/// % for both at once.
+inline constexpr double bound_tail = 0.05;
+
+/// Which of the sorted differences b - a, counted from 1 from either end, bound the interval for the shift: from the
+/// distribution of U without ties, which with ties makes the interval no narrower than promised. None: so few samples
+/// bound nothing with that certainty.
+std::optional<std::size_t> interval_rank(std::size_t samples_a, std::size_t samples_b, double tail = bound_tail);
 
 /// How far b lies above a (Hodges and Lehmann 1963): the median of all differences b - a.
 struct shift_estimate {
   double shift = 0;
-  std::optional<double> lower;  ///< of the interval of confidence_level, both or neither
+  std::optional<double> lower;  ///< of the interval, both or neither
   std::optional<double> upper;
 };
 /// `rank` is interval_rank() of the two sizes, which a caller with many groups of equal sizes looks up once.
