@@ -61,13 +61,13 @@ gate::sample_set set_of(const gate::launched_side& side, const std::string& name
 std::string noise_table(const noises& noise) {
   constexpr double whole = 100;
   std::string table =
-      "| scenario | median us | shift A B B A us | of 99 in 100 splits us | noise us | noise % |\n"
-      "| --- | ---: | ---: | ---: | ---: | ---: |\n";
+      "| scenario | median us | shift A B B A us | of 99 in 100 splits us | bound us | noise us | noise % |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (const auto& [id, one] : noise) {
     std::ostringstream row;
     row.precision(3);
     row << std::fixed << "| " << id << " | " << one.median_us << " | " << one.shift_us << " | " << one.splits_us
-        << " | " << one.noise_us << " | " << whole * one.noise_us / one.median_us << " |\n";
+        << " | " << one.interval_us << " | " << one.noise_us << " | " << whole * one.noise_us / one.median_us << " |\n";
     table += row.str();
   }
   return table;

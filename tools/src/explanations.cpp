@@ -49,7 +49,9 @@ std::vector<explanation> explanations_of(std::string_view word) {
   const auto of_number = word_of_exit_code(word);
   std::vector<explanation> found;
   for (const auto& one : all_explanations()) {
-    if (one.word == (of_number.empty() ? word : of_number)) found.push_back(one);
+    // A number is an exit code, and nothing else that goes by its word.
+    const bool meant = of_number.empty() ? one.word == word : one.word == of_number && one.kind == "exit code";
+    if (meant) found.push_back(one);
   }
   return found;
 }

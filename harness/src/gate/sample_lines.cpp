@@ -39,6 +39,7 @@ json noise_json(const std::string& scenario, std::size_t launches, const aa_nois
   return {{"record", "noise"},          {"scenario", scenario},
           {"launches", launches},       {"median_us", noise.median_us},
           {"shift_us", noise.shift_us}, {"splits_us", noise.splits_us},
+          {"interval_us", noise.interval_us},
           {"noise_us", noise.noise_us}, {"noise_percent", whole * noise.noise_us / noise.median_us}};
 }
 

@@ -93,6 +93,15 @@ TEST(noise, grows_with_the_spread_and_is_the_same_each_time) {
   EXPECT_NEAR(noise_of_launches(wide).noise_us / one.noise_us, 10, 0.001);
 }
 
+TEST(noise, of_launches_of_two_kinds_is_what_bounds_them) {
+  std::vector<double> two_kinds;
+  for (int i = 0; i < 20; ++i) two_kinds.push_back((i * 7 % 20 < 10 ? 20 : 22) + 0.001 * i);
+  const auto noise = noise_of_launches(two_kinds);
+  EXPECT_LT(noise.shift_us, 0.1);
+  EXPECT_GT(noise.interval_us, 1.9);  // either half may have more of either kind
+  EXPECT_EQ(noise.noise_us, std::max(noise.splits_us, noise.interval_us));
+}
+
 TEST(noise, shows_what_differs_between_the_sides_as_dealt) {
   std::vector<double> dealt;
   for (int i = 0; i < 20; ++i) dealt.push_back(i % 4 == 0 || i % 4 == 3 ? 20 : 21);

@@ -187,7 +187,7 @@ TEST(sample_set, lines_that_are_written_are_read) {
       write_lines(own_folder() / "f.jsonl",
                   {samples_header_json(header, 9, "2026-01-01T00:00:00Z").dump(),
                    to_json(sample_line{"a", 8, 1.5, 1}).dump(), launch_failed_json(7, "ended by signal 9").dump(),
-                   noise_json("a", 20, {2, 0.1, 0.2, 0.2}).dump(), samples_end_json(1, 1).dump()});
+                   noise_json("a", 20, {2, 0.1, 0.2, 0.15, 0.2}).dump(), samples_end_json(1, 1).dump()});
   const auto set = read_samples(file);
   EXPECT_EQ(set.launches, 9);
   EXPECT_EQ(set.find("a")->time_us, (std::vector<double>{1.5}));

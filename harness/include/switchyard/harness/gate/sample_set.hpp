@@ -4,7 +4,8 @@
 //   samples   {"record":"samples_header", "schema":1, "started", "env", "testbed", "launches", "bench"}
 //             {"record":"sample", "scenario":ID, "launch":0.., "time_us", "marked"}
 //             {"record":"launch_failed", "launch", "why"}
-//             {"record":"noise", "scenario":ID, "launches", "median_us", "shift_us", "splits_us", "noise_us",
+//             {"record":"noise", "scenario":ID, "launches", "median_us", "shift_us", "splits_us", "interval_us",
+//             "noise_us",
 //              "noise_percent"}
 //             {"record":"samples_end", "samples", "failed_launches"}     nothing follows; without it the file is cut
 //   a bench   as `switchyard bench --out` writes it: one launch
