@@ -30,7 +30,7 @@ std::vector<std::string> command_of(const std::string& program, const bench_argu
   return command;
 }
 
-/// Writes what there is so far, so that an interruption loses no more than the round that it ends.
+/// Writes what there is so far: an interruption loses no more than the launch that it ends.
 void save(const gate::launched_side& side, const noises& noise, const std::string& path) {
   if (path.empty() || side.bench_header.empty()) return;
   const auto started = harness::utc_text(std::chrono::system_clock::now());
@@ -78,7 +78,7 @@ harness::exit_code end_of(const gate::launched_side& side) {
     return side.failed.empty() ? harness::exit_code::all_passed : harness::exit_code::failed;
   }
   std::cerr << "switchyard: bench: no launch ended well" << std::endl;
-  return harness::exit_code::failed;
+  return all_lacked_something(side) ? harness::exit_code::environment : harness::exit_code::failed;
 }
 
 /// The points that have an inconclusive scenario, as --tokens takes them; empty: none.
@@ -105,11 +105,15 @@ harness::exit_code compare_builds(const launch_arguments& launch, const bench_ar
   auto points = bench;
   const gate::gate_rules rules;
   for (std::int64_t round = 0;; ++round) {
-    gate::run_launches(
-        {{command_of(launch.against, points), command_of(launch.program, points)}, read_launches(launch), patience},
-        sides, tell);
-    save(sides[0], {}, launch.against_out);
-    save(sides[1], {}, bench.out);
+    const auto save_both = [&] {
+      save(sides[0], {}, launch.against_out);
+      save(sides[1], {}, bench.out);
+    };
+    gate::run_launches({{command_of(launch.against, points), command_of(launch.program, points)},
+                        read_launches(launch),
+                        patience,
+                        save_both},
+                       sides, tell);
     for (const auto& side : sides) {
       if (side.samples.empty()) return end_of(side);
     }
@@ -184,7 +188,8 @@ harness::exit_code bench_by_launches(const launch_arguments& launch, const bench
   if (!launch.against.empty()) return compare_builds(launch, bench, options);
   std::vector<gate::launched_side> sides(1);
   const int launches = read_launches(launch) * (launch.aa ? 2 : 1);
-  gate::run_launches({{command_of(launch.program, bench)}, launches, bench_patience(options)}, sides, tell);
+  const auto save_it = [&] { save(sides[0], {}, bench.out); };
+  gate::run_launches({{command_of(launch.program, bench)}, launches, bench_patience(options), save_it}, sides, tell);
   const auto noise = launch.aa ? gate::noise_of(sides[0]) : noises();
   save(sides[0], noise, bench.out);
   if (launch.aa) std::cout << noise_table(noise);

@@ -103,6 +103,11 @@ class Gate(Program):
         crashed = self.launch("crashed", "--crash-at", "3", code=2)
         self.assertIn("failed: launch 3: ended by signal 6", self.run_program("compare", base, crashed, code=2).stdout)
         self.run_program("bench", "--launches", 2, "--program", self.folder / "absent", "--out", "x.jsonl", code=2)
+        lacking = self.folder / "lacking"
+        lacking.write_text("#!/bin/sh\nexit 3\n")
+        lacking.chmod(0o755)
+        self.run_program("bench", "--launches", 2, "--program", lacking, "--out", "x.jsonl", code=3)
+        self.run_program("bench", "--launches", 2, "--program", self.build("new"), "--against", lacking, code=3)
 
     def test_the_gate_takes_the_baseline_of_the_testbed(self):
         base, slow = self.launch("base", more=("--aa",)), self.launch("slow", "--slower", "0.06")

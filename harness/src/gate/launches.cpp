@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../bench/child_lines.hpp"
+#include "switchyard/harness/exit_code.hpp"
 #include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/scenario_error.hpp"
 
@@ -98,10 +99,18 @@ void run_launches(const launch_plan& plan, std::vector<launched_side>& sides, co
     const auto end = read_child_lines(plan.commands[turn], std::string(), plan.patience,
                                       [&](const std::string& line) { launch.take(line); });
     const auto why = launch.add_to(side, end);
-    if (why.empty()) continue;
-    side.failed.emplace_back(number, why);
-    note(name + ' ' + why);
+    if (!why.empty()) {
+      side.failed.emplace_back(number, why);
+      note(name + ' ' + why);
+    }
+    if (plan.after_each) plan.after_each();
   }
+}
+
+bool all_lacked_something(const launched_side& side) {
+  const auto lacking = "ended with exit code " + std::to_string(static_cast<int>(exit_code::environment));
+  return side.launches > 0 && side.failed.size() == static_cast<std::size_t>(side.launches) &&
+         std::ranges::all_of(side.failed, [&](const auto& one) { return one.second == lacking; });
 }
 
 std::vector<std::pair<std::string, aa_noise>> noise_of(const launched_side& side) {

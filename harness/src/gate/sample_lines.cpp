@@ -36,11 +36,15 @@ json launch_failed_json(int launch, const std::string& why) {
 
 json noise_json(const std::string& scenario, std::size_t launches, const aa_noise& noise) {
   constexpr double whole = 100;
-  return {{"record", "noise"},          {"scenario", scenario},
-          {"launches", launches},       {"median_us", noise.median_us},
-          {"shift_us", noise.shift_us}, {"splits_us", noise.splits_us},
+  return {{"record", "noise"},
+          {"scenario", scenario},
+          {"launches", launches},
+          {"median_us", noise.median_us},
+          {"shift_us", noise.shift_us},
+          {"splits_us", noise.splits_us},
           {"interval_us", noise.interval_us},
-          {"noise_us", noise.noise_us}, {"noise_percent", whole * noise.noise_us / noise.median_us}};
+          {"noise_us", noise.noise_us},
+          {"noise_percent", whole * noise.noise_us / noise.median_us}};
 }
 
 json samples_end_json(std::size_t samples, std::size_t failed_launches) {

@@ -91,6 +91,21 @@ TEST_F(launching, one_that_crashes_fails_or_hangs_is_told_and_gives_no_sample) {
   }
 }
 
+TEST_F(launching, each_can_be_kept_when_it_has_ended) {
+  std::vector<launched_side> sides(1);
+  std::vector<std::size_t> kept;
+  const auto keep = [&] { kept.push_back(read(sides[0]).series[0].time_us.size()); };
+  run_launches({{build("a")}, 3, std::chrono::seconds(30), keep}, sides, [](const auto&) {});
+  EXPECT_EQ(kept, (std::vector<std::size_t>{1, 2, 3}));
+}
+
+TEST_F(launching, that_all_lack_something_is_known) {
+  EXPECT_TRUE(all_lacked_something(run({{"/bin/sh", "-c", "exit 3"}}, 2)[0]));
+  EXPECT_FALSE(all_lacked_something(run({{"/bin/sh", "-c", "exit 2"}}, 2)[0]));
+  EXPECT_FALSE(all_lacked_something(run({build("a")}, 1)[0]));
+  EXPECT_FALSE(all_lacked_something({}));
+}
+
 TEST_F(launching, what_is_no_bench_is_told) {
   const auto why = [&](const std::string& script) {
     return run({{"/bin/sh", "-c", script}}, 1)[0].failed.at(0).second;

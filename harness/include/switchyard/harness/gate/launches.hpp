@@ -29,6 +29,7 @@ struct launch_plan {
   std::vector<std::vector<std::string>> commands;  ///< one a side: prints the lines of a bench to standard output
   int launches = 0;                                ///< of each
   std::chrono::seconds patience{0};                ///< a launch that says nothing for so long is killed
+  std::function<void()> after_each = {};           ///< called when `sides` has what a launch came to
 };
 
 using launch_note = std::function<void(const std::string&)>;
@@ -37,6 +38,9 @@ using launch_note = std::function<void(const std::string&)>;
 /// launches: numbers go on. A launch is good when it ends with exit code 0, has a header that agrees with the others
 /// of its side in build, testbed and options (but which points), and at least one point.
 void run_launches(const launch_plan& plan, std::vector<launched_side>& sides, const launch_note& note);
+
+/// Whether there was a launch and every one said that something required is absent: exit code 3, nothing was measured.
+bool all_lacked_something(const launched_side& side);
 
 /// The noise of every scenario that has enough launches, by id: of launches of one build, in the order in which they
 /// ran.
