@@ -2,9 +2,9 @@
 // The lines that are not points.
 #include "switchyard/harness/bench_record.hpp"
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "../record/recorded_variables.hpp"
 #include "bench_text.hpp"
 #include "switchyard/harness/gate/testbed.hpp"
 #include "switchyard/harness/printable.hpp"
@@ -54,17 +54,6 @@ gate::testbed testbed_of(const environment& where, const bench_machine& machine)
   bed.cuda = machine.cuda_runtime;
   bed.machine = where.machine;
   return bed;
-}
-
-/// Those that can change what is measured, and no others: an environment holds names, and worse.
-json variables_json() {
-  json result = json::object();
-  for (const auto* name : {"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING",
-                           "CUDA_MODULE_LOADING", "CUDA_VISIBLE_DEVICES", "SWITCHYARD_REQUIRE_GPUS"}) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets them by now
-    if (value != nullptr) result[name] = printable(value);
-  }
-  return result;
 }
 
 }  // namespace
