@@ -55,7 +55,9 @@ std::vector<harness::bench_transport> transports_of(const bench_arguments& argum
 void add_step_options(CLI::App& command, bench_arguments& into) {
   command.add_option("--profile", into.profile, "Model profile")->type_name("NAME")->capture_default_str();
   command.add_option("--ranks", into.ranks, "Ranks, one GPU each")->type_name("N")->capture_default_str();
-  command.add_option("--launches", into.launches, "Launches of the graph")->type_name("N")->capture_default_str();
+  command.add_option("--graph-launches", into.graph_launches, "Launches of the graph, within a process")
+      ->type_name("N")
+      ->capture_default_str();
   command.add_option("--steps", into.steps, "Steps in the graph")->type_name("N")->capture_default_str();
   command.add_option("--seed", into.seed, "Seed of the inputs")->type_name("N")->capture_default_str();
   command.add_option("--routing", into.routing, "Which experts tokens go to: uniform, balanced, local, remote")
@@ -126,7 +128,8 @@ harness::bench_options read_bench_options(const bench_arguments& arguments) {
   for (const auto& one : arguments.tokens) tokens.insert(parse_count_within("--tokens", one, 1, most_tokens));
   options.tokens.assign(tokens.begin(), tokens.end());
   options.ranks = static_cast<int>(parse_count_within("--ranks", arguments.ranks, 2, harness::most_bench_ranks));
-  options.launches = static_cast<int>(parse_count_within("--launches", arguments.launches, 1, most_launches));
+  options.launches =
+      static_cast<int>(parse_count_within("--graph-launches", arguments.graph_launches, 1, most_launches));
   options.steps = static_cast<int>(parse_count_within("--steps", arguments.steps, 1, most_steps));
   options.seed = parse_count("--seed", arguments.seed);
   options.routing = routing_of(arguments.routing);
@@ -147,6 +150,7 @@ harness::bench_options read_bench_options(const bench_arguments& arguments) {
     throw harness::input_error("--profile: " + arguments.profile + ": expert outputs must have 16-bit elements");
   }
   options.profile = arguments.profile;
+  options.arguments = arguments.as_called;
   options.params.num_experts = profile.num_experts;
   options.params.top_k = profile.top_k;
   options.params.hidden_size = profile.hidden_size;
@@ -170,8 +174,6 @@ std::vector<std::string> bench_command_again(const bench_arguments& arguments, c
                                    joined(arguments.tokens),
                                    "--ranks",
                                    arguments.ranks,
-                                   "--launches",
-                                   arguments.launches,
                                    "--steps",
                                    arguments.steps,
                                    "--seed",
@@ -182,6 +184,10 @@ std::vector<std::string> bench_command_again(const bench_arguments& arguments, c
                                    arguments.host_jitter,
                                    "--lamport-max-tokens",
                                    arguments.lamport_max_tokens};
+  // Only where it is asked for: builds before this one have it under another name.
+  if (arguments.graph_launches != bench_arguments().graph_launches) {
+    command.insert(command.end(), {"--graph-launches", arguments.graph_launches});
+  }
   const bool several = !arguments.transports.empty();
   command.insert(command.end(),
                  {several ? "--transports" : "--lamport", several ? joined(arguments.transports) : arguments.lamport});

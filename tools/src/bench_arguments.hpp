@@ -13,10 +13,11 @@ namespace switchyard::tools {
 
 struct bench_arguments {
   common_options common;
+  std::vector<std::string> as_called;  ///< for the record
   std::string profile = "deepseek_v3";
   std::vector<std::string> tokens{"1", "4", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096", "8192"};
   std::string ranks = "2";
-  std::string launches = "30";
+  std::string graph_launches = "30";
   std::string steps = "40";
   std::string seed = "1";
   std::string routing = "uniform";

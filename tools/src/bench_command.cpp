@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench_arguments.hpp"
+#include "bench_launches.hpp"
 #include "bench_output.hpp"
 #include "commands.hpp"
 #include "switchyard/harness/bench_repeat.hpp"
@@ -29,14 +30,17 @@ harness::exit_code repeat_bench(const bench_arguments& arguments, const harness:
   return complete ? harness::exit_code::all_passed : harness::exit_code::failed;
 }
 
-harness::exit_code bench(const bench_arguments& arguments) {
+harness::exit_code bench(const bench_arguments& arguments, const launch_arguments& launch) {
   const auto rates = read_rates(arguments);
   const int repeats = read_repeats(arguments);
   const auto options = read_bench_options(arguments);
+  // Another program says by itself what it lacks.
+  if (!launch.program.empty()) return bench_by_launches(launch, arguments, options);
   if (const auto usable = harness::bench_support(options.ranks); !usable.available) {
     std::cerr << "switchyard: bench: " << usable.reason << std::endl;
     return harness::exit_code::environment;
   }
+  if (read_launches(launch) > 0) return bench_by_launches(launch, arguments, options);
   if (arguments.yardsticks_only) {
     yardstick_output output;
     harness::run_nccl_yardsticks(options, arguments.nccl, output);
@@ -57,15 +61,19 @@ harness::exit_code bench(const bench_arguments& arguments) {
 
 }  // namespace
 
-command add_bench_command(CLI::App& app) {
+command add_bench_command(CLI::App& app, const invocation& call) {
   auto* added = app.add_subcommand("bench", "Time dispatch and combine on GPUs");
   const auto arguments = std::make_shared<bench_arguments>();
+  const auto launch = std::make_shared<launch_arguments>();
   add_bench_options(*added, *arguments);
-  return {added, [added, arguments] {
+  add_launch_options(*added, *launch);
+  arguments->as_called = call.arguments;
+  return {added, [added, arguments, launch] {
             require_text(*added, "--out", arguments->out);
             require_text(*added, "--nccl", arguments->nccl);
             require_text(*added, "--scenarios", arguments->common.scenarios.string());
-            return bench(*arguments);
+            require_launch_options(*added, *launch, *arguments);
+            return bench(*arguments, *launch);
           }};
 }
 

@@ -38,9 +38,24 @@ command add_run_command(CLI::App& app, const invocation& call);
 command add_explain_command(CLI::App& app, const invocation& call);
 
 /// Times dispatch and combine on GPUs.
-command add_bench_command(CLI::App& app);
+command add_bench_command(CLI::App& app, const invocation& call);
 
 /// Measures on GPUs up to how many tokens a step should go by lamport.
 command add_tune_command(CLI::App& app);
+
+/// Judges one set of samples against another.
+command add_compare_command(CLI::App& app);
+
+/// Judges samples against the accepted baseline of their testbed.
+command add_gate_command(CLI::App& app);
+
+/// Measures on real samples how often the gate is right.
+command add_selftest_command(CLI::App& app);
+
+/// Writes samples for other tools.
+command add_export_command(CLI::App& app);
+
+/// Accepts, rejects and lists baselines.
+command add_baseline_command(CLI::App& app);
 
 }  // namespace switchyard::tools

@@ -20,7 +20,8 @@ void list_words() {
     kind = one.kind;
     std::cout << ' ' << one.word;
   }
-  std::cout << "\nand case ids, suite/scenario@key=value,..., and records, RECORDS.jsonl:LINE or RECORDS.jsonl:ID\n";
+  std::cout << "\nand case ids, suite/scenario@key=value,..., and records, RECORDS.jsonl:LINE or RECORDS.jsonl:ID;\n"
+               "verdicts of the gate, VERDICTS.jsonl:LINE or VERDICTS.jsonl:SCENARIO\n";
 }
 
 /// Records are named by a file whose name ends in .jsonl; what follows the colon after it is a line or an id.
@@ -35,7 +36,13 @@ harness::exit_code explain(const explain_options& options) {
   if (what.empty()) {
     list_words();
   } else if (records != std::string_view::npos) {
-    explain_record(what.substr(0, records + ending.size() - 1), what.substr(records + ending.size()));
+    const auto file = what.substr(0, records + ending.size() - 1);
+    const auto which = what.substr(records + ending.size());
+    if (holds_verdicts(std::string(file))) {
+      explain_verdict(std::string(file), which);
+    } else {
+      explain_record(file, which);
+    }
   } else if (is_case) {
     explain_case(options);
   } else {
@@ -85,9 +92,11 @@ command add_explain_command(CLI::App& app, const invocation& call) {
   auto* added = app.add_subcommand("explain", "Say what a case is, or what a word in the output means");
   const auto options = std::make_shared<explain_options>();
   options->call = call;
-  added->add_option("what", options->what,
-                    "A case id; a fault code, verdict, status, exit code or other word of the output; or a record,\n"
-                    "RECORDS.jsonl:LINE or RECORDS.jsonl:ID. Nothing: a list of all words");
+  added->add_option(
+      "what", options->what,
+      "A case id; a fault code, verdict, status, exit code or other word of the output; or a record,\n"
+      "RECORDS.jsonl:LINE or RECORDS.jsonl:ID; or a verdict of the gate, likewise. Nothing: a list of all "
+      "words");
   added->add_option("suite", options->common.selection.suites,
                     "Where to look for the case: names, or paths of .json files");
   add_scenarios_option(*added, options->common);

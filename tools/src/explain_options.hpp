@@ -26,6 +26,11 @@ void explain_case(const explain_options& options);
 /// Prints the record with this number or id out of RECORDS.jsonl:WHICH, with what its words mean. Throws input_error.
 void explain_record(std::string_view file, std::string_view which);
 
+/// Whether this is a file of verdicts of the gate, rather than of records of a run.
+bool holds_verdicts(const std::string& file);
+/// Prints how the verdict of this line or scenario came about. Throws input_error.
+void explain_verdict(const std::string& file, std::string_view which);
+
 /// Prints what a word means. Throws input_error for an unknown one.
 void explain_word(std::string_view word);
 

@@ -36,7 +36,8 @@ std::string_view word_of_exit_code(std::string_view number) {
 const std::vector<explanation>& all_explanations() {
   static const std::vector<explanation> all = [] {
     auto joined = fault_explanations();
-    for (const auto& more : {field_explanations(), result_explanations(), scenario_field_explanations()}) {
+    for (const auto& more :
+         {field_explanations(), result_explanations(), gate_explanations(), scenario_field_explanations()}) {
       joined.insert(joined.end(), more.begin(), more.end());
     }
     return joined;
@@ -48,7 +49,9 @@ std::vector<explanation> explanations_of(std::string_view word) {
   const auto of_number = word_of_exit_code(word);
   std::vector<explanation> found;
   for (const auto& one : all_explanations()) {
-    if (one.word == (of_number.empty() ? word : of_number)) found.push_back(one);
+    // A number is an exit code, and nothing else that goes by its word.
+    const bool meant = of_number.empty() ? one.word == word : one.word == of_number && one.kind == "exit code";
+    if (meant) found.push_back(one);
   }
   return found;
 }

@@ -28,6 +28,7 @@ std::vector<std::string_view> words_by_distance(std::string_view word);
 
 // The parts of all_explanations(), a file each.
 std::vector<explanation> fault_explanations();
+std::vector<explanation> gate_explanations();
 std::vector<explanation> field_explanations();
 std::vector<explanation> result_explanations();
 std::vector<explanation> scenario_field_explanations();

@@ -63,9 +63,12 @@ exit_code run_program(int argc, char** argv) {
       "3 something required is absent or nothing passed; 4 inconclusive; 5 usage or input error; 6 internal error.\n"
       "There is no completion for shells: the parser of options has none, and list --cases feeds one of your own.\n");
   const switchyard::tools::invocation call{argv[0], {argv + 1, argv + argc}};
-  const std::vector commands{switchyard::tools::add_list_command(app), switchyard::tools::add_run_command(app, call),
-                             switchyard::tools::add_explain_command(app, call),
-                             switchyard::tools::add_bench_command(app), switchyard::tools::add_tune_command(app)};
+  const std::vector commands{
+      switchyard::tools::add_list_command(app),          switchyard::tools::add_run_command(app, call),
+      switchyard::tools::add_explain_command(app, call), switchyard::tools::add_bench_command(app, call),
+      switchyard::tools::add_tune_command(app),          switchyard::tools::add_compare_command(app),
+      switchyard::tools::add_gate_command(app),          switchyard::tools::add_baseline_command(app),
+      switchyard::tools::add_export_command(app),        switchyard::tools::add_selftest_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -76,9 +79,11 @@ exit_code run_program(int argc, char** argv) {
     // The parser would only say that a command is missing.
     const std::string first = argc > 1 ? argv[1] : "";
     const bool unknown_command = !first.empty() && first.front() != '-' && app.get_subcommands().empty();
-    throw switchyard::harness::input_error(unknown_command ? "unknown command " + first +
-                                                                 "; commands are list, run, explain, bench and tune"
-                                                           : error.what());
+    throw switchyard::harness::input_error(
+        unknown_command
+            ? "unknown command " + first +
+                  "; commands are list, run, explain, bench, tune, compare, gate, baseline, export and selftest"
+            : error.what());
   }
   for (const auto& one : commands) {
     if (one.app->parsed()) return one.run();

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 #include "switchyard/harness/scenario_error.hpp"
@@ -39,6 +40,18 @@ std::int64_t parse_count_within(const std::string& option, const std::string& te
                                std::to_string(most));
   }
   return static_cast<std::int64_t>(value);
+}
+
+double parse_number_within(const std::string& option, const std::string& text, double least, double most) {
+  double number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (failure != std::errc{} || rest != end || !(number >= least && number <= most)) {
+    std::ostringstream bounds;
+    bounds << least << " to " << most;
+    throw harness::input_error(option + ": " + text + ": must be a number from " + bounds.str());
+  }
+  return number;
 }
 
 std::int64_t parse_rank_count(const std::string& option, const std::string& text) {

@@ -16,6 +16,9 @@ std::uint64_t parse_count(const std::string& option, const std::string& text);
 std::int64_t parse_count_within(const std::string& option, const std::string& text, std::int64_t least,
                                 std::int64_t most);
 
+/// A decimal number, such as 2 or 0.3, from `least` to `most`. Throws as parse_count.
+double parse_number_within(const std::string& option, const std::string& text, double least, double most);
+
 /// A number of ranks, 1 to max_ep_size. Throws as parse_count.
 std::int64_t parse_rank_count(const std::string& option, const std::string& text);
 

@@ -11,6 +11,7 @@
 #include "run_output.hpp"
 #include "switchyard/harness/case_result.hpp"
 #include "switchyard/harness/exit_code.hpp"
+#include "switchyard/harness/gate/verdict.hpp"
 #include "switchyard/harness/scenario_error.hpp"
 #include "switchyard/harness/scenario_fields.hpp"
 
@@ -51,6 +52,8 @@ TEST(explain, every_word_of_the_output) {
   expect_explained<harness::verdict>("verdict", 10);
   expect_explained<harness::case_status>("case status", 8);
   expect_explained<harness::exit_code>("exit code", 7);
+  expect_explained<harness::gate::gate_verdict>("gate verdict", 6);
+  expect_explained<harness::gate::floor_source>("floor of the gate", 3);
 }
 
 TEST(explain, what_is_wrong_has_causes) {

@@ -301,7 +301,9 @@ TEST_F(program, bad_usage_is_one_line_and_exit_code_5_and_no_records) {
       {{"tune", "--profile", "none"}, "--profile: none: must be one of "},
       {{"tune", "--transports", "fence"}, "The following arguments were not expected: "},
       {{"bench", "--repeat", "0"}, "--repeat: 0: must be 1 to 100"},
-      {{"rnu"}, "unknown command rnu; commands are list, run, explain, bench and tune"},
+      {{"rnu"},
+       "unknown command rnu; commands are list, run, explain, bench, tune, compare, gate, baseline, export and "
+       "selftest"},
   };
   for (const auto& [arguments, message] : usages) {
     const auto result = run(arguments);

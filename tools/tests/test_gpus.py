@@ -60,7 +60,7 @@ class Gpus(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_tune_says_what_to_set(self):
-        result = run(self.folder, "tune", "--max-tokens", "4", "--launches", "8", "--steps", "10", "--json")
+        result = run(self.folder, "tune", "--max-tokens", "4", "--graph-launches", "8", "--steps", "10", "--json")
         if result.returncode == 3 and int(os.environ.get("SWITCHYARD_REQUIRE_GPUS") or 0) < 2:
             self.skipTest(result.stderr)
         self.assertIn(result.returncode, (0, 4), result.stderr)  # 4: noise may hide what is right

@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <fstream>
+#include <string_view>
 
 #include "bench_kernels.hpp"
 
@@ -33,6 +34,24 @@ std::string own_status(const std::string& name) {
   return {};
 }
 
+/// As the driver's tools write it.
+std::string uuid_text(const cudaUUID_t& uuid) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
+    text += digits[byte >> 4U];
+    text += digits[byte & 0xFU];
+  }
+  return text;
+}
+
+/// "13.0" of 13000.
+std::string version_text(int number) {
+  return std::to_string(number / 1000) + '.' + std::to_string(number % 1000 / 10);
+}
+
 }  // namespace
 
 bench_machine describe_machine(int ranks, const device_reader& reader) {
@@ -47,8 +66,13 @@ bench_machine describe_machine(int ranks, const device_reader& reader) {
     result.gpus.push_back({std::string(properties.name) + ", " + std::to_string(properties.multiProcessorCount) +
                                " multiprocessors, driver for CUDA " + std::to_string(driver) + ", runtime " +
                                std::to_string(runtime),
-                           numa_node_of(device)});
+                           numa_node_of(device), properties.name, uuid_text(properties.uuid)});
+    const auto links = reader.links(device);
+    result.gpus.back().links = links.count;
+    result.gpus.back().link_mb_s = links.mb_s;
   }
+  result.cuda_runtime = version_text(runtime);
+  result.cuda_driver = version_text(driver);
   result.driver_version = reader.driver_version();
   result.nvml_why_not = reader.why_not();
   result.cpus_allowed = own_status("Cpus_allowed_list");

@@ -4,7 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../record/recorded_variables.hpp"
 #include "bench_text.hpp"
+#include "switchyard/harness/gate/testbed.hpp"
+#include "switchyard/harness/printable.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -22,13 +25,35 @@ json machine_json(const bench_machine& machine) {
   json result;
   result["gpus"] = json::array();
   for (const auto& gpu : machine.gpus) {
-    result["gpus"].push_back({{"description", gpu.description}, {"numa_node", value_or_null(gpu.numa_node)}});
+    result["gpus"].push_back({{"description", gpu.description},
+                              {"model", text_or_null(gpu.model)},
+                              {"uuid", text_or_null(gpu.uuid)},
+                              {"numa_node", value_or_null(gpu.numa_node)},
+                              {"nvlinks_count", value_or_null(gpu.links)},
+                              {"nvlink_mb_s", value_or_null(gpu.link_mb_s)}});
   }
   result["driver_version"] = text_or_null(machine.driver_version);
+  result["cuda_runtime"] = text_or_null(machine.cuda_runtime);
+  result["cuda_driver"] = text_or_null(machine.cuda_driver);
   result["states_not_read_because"] = text_or_null(machine.nvml_why_not);
   result["cpus_allowed"] = text_or_null(machine.cpus_allowed);
   result["memory_nodes_allowed"] = text_or_null(machine.memory_allowed);
   return result;
+}
+
+gate::testbed testbed_of(const environment& where, const bench_machine& machine) {
+  gate::testbed bed;
+  bed.gpus = static_cast<int>(machine.gpus.size());
+  if (!machine.gpus.empty()) {
+    const auto& gpu = machine.gpus.front();
+    bed.gpu = gpu.model;
+    if (gpu.links && gpu.link_mb_s)
+      bed.links = std::to_string(*gpu.links) + " x " + std::to_string(*gpu.link_mb_s) + " MB/s";
+  }
+  bed.driver_branch = machine.driver_version.substr(0, machine.driver_version.find('.'));
+  bed.cuda = machine.cuda_runtime;
+  bed.machine = where.machine;
+  return bed;
 }
 
 }  // namespace
@@ -60,6 +85,10 @@ json bench_header_json(const environment& where, const bench_machine& machine, c
   header["started"] = started;
   header["env"] = to_json(where);
   header["machine"] = machine_json(machine);
+  header["testbed"] = to_json(testbed_of(where, machine));
+  header["variables"] = variables_json();
+  header["arguments"] = json::array();
+  for (const auto& one : options.arguments) header["arguments"].push_back(printable(one));
   json transports = json::array();
   for (const auto which : options.transports) transports.push_back(to_string(which));
   header["options"] = {{"profile", options.profile},

@@ -27,6 +27,8 @@ constexpr unsigned data_tx = 138;
 constexpr unsigned data_rx = 139;
 constexpr unsigned raw_tx = 140;
 constexpr unsigned raw_rx = 141;
+constexpr unsigned link_speed_mb_s = 90;
+constexpr unsigned link_count = 91;
 
 struct field_value {
   unsigned field = 0;
@@ -161,6 +163,18 @@ std::vector<device_state> device_reader::read() const {
     read_links_of(*nvml_, handles_[i], states[i]);
   }
   return states;
+}
+
+device_reader::link_facts device_reader::links(int device) const {
+  link_facts facts;
+  auto* handle = handles_.at(static_cast<std::size_t>(device));
+  std::array<field_value, 2> fields{};
+  fields[0].field = link_count;
+  fields[1].field = link_speed_mb_s;
+  if (handle == nullptr || nvml_->field_values(handle, 2, fields.data()) != success) return facts;
+  if (const auto count = number_in(fields[0])) facts.count = static_cast<std::uint32_t>(*count);
+  if (const auto speed = number_in(fields[1])) facts.mb_s = static_cast<std::uint32_t>(*speed);
+  return facts;
 }
 
 std::vector<device_state> device_reader::read_marks() const {

@@ -25,6 +25,12 @@ class device_reader {
   [[nodiscard]] std::vector<device_state> read() const;
   /// Without what takes long and cannot explain a slow launch: temperature and byte counters are absent.
   [[nodiscard]] std::vector<device_state> read_marks() const;
+  struct link_facts {
+    std::optional<std::uint32_t> count;
+    std::optional<std::uint32_t> mb_s;  ///< of each, one way
+  };
+  /// Of one GPU's NVLinks.
+  [[nodiscard]] link_facts links(int device) const;
   [[nodiscard]] const std::string& driver_version() const noexcept { return driver_version_; }
   [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
 

@@ -87,4 +87,10 @@ std::uint64_t inputs_digest(const case_spec& spec, std::uint64_t seed) {
   return digest.value();
 }
 
+std::uint64_t bytes_digest(std::string_view bytes) noexcept {
+  fnv1a digest;
+  digest.add(bytes);
+  return digest.value();
+}
+
 }  // namespace switchyard::harness

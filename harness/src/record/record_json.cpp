@@ -7,6 +7,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "recorded_variables.hpp"
 #include "switchyard/harness/digest.hpp"
 
 namespace switchyard::harness {
@@ -196,6 +197,7 @@ json header_json(const environment& where, const run_description& run) {
     description["driver"] = run.fabric.driver;
   }
   description["arguments"] = run.arguments;
+  description["variables"] = variables_json();
   description["selection"] = selection_json(run.selection);
   description["shard"] = run.part ? json{{"index", run.part->index}, {"count", run.part->count}} : json();
   description["cases_digest"] = hex(run.cases_digest);

@@ -44,6 +44,8 @@ TEST(bench_record, what_was_not_measured_is_null) {
   const auto machine = bench_header_json({}, {{{"a GPU", {}}}, {}, "no library", {}, {}}, {}, "now")["machine"];
   EXPECT_TRUE(machine["gpus"][0]["numa_node"].is_null());
   EXPECT_TRUE(machine["driver_version"].is_null());
+  EXPECT_TRUE(machine["gpus"][0]["uuid"].is_null());
+  EXPECT_TRUE(machine["gpus"][0]["nvlinks_count"].is_null());
   EXPECT_EQ(machine["states_not_read_because"], "no library");
 }
 
@@ -60,6 +62,11 @@ TEST(bench_record, a_point_names_what_it_was_asked_to_go_by_and_what_it_went_by)
   EXPECT_NE(bench_table({point}, sample_link(), {}).find("| 16 | lamport | 12.00 |"), std::string::npos);
   auto options = sample_options();
   options.transports = {bench_transport::fence, bench_transport::automatic};
+  const auto header = bench_header_json(read_environment(), sample_machine(), options, "now");
+  EXPECT_EQ(
+      header["testbed"]["key"].get<std::string>().rfind("2 x GPU, links 18 x 26562 MB/s, driver 580, CUDA 13.0, ", 0),
+      0U);
+  EXPECT_EQ(header["arguments"].dump(), R"(["bench","--ranks","2"])");
   EXPECT_EQ(bench_header_json({}, sample_machine(), options, "now")["options"]["transports"].dump(),
             "[\"fence\",\"auto\"]");
 }

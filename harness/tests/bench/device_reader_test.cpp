@@ -21,6 +21,15 @@ TEST(device_reader, reads_or_says_why_not_and_never_reads_zero) {
   EXPECT_EQ(reader.driver_version().empty(), !reader.why_not().empty());
 }
 
+TEST(device_reader, links_are_read_or_absent) {
+  const device_reader reader(1);
+  const auto links = reader.links(0);
+  if (!reader.why_not().empty()) {
+    EXPECT_FALSE(links.count || links.mb_s);
+  }
+  EXPECT_NE(links.mb_s.value_or(1), 0U);
+}
+
 TEST(device_reader, marks_leave_out_what_always_moves) {
   for (const auto& one : device_reader(1).read_marks()) {
     EXPECT_FALSE(one.temperature_c);

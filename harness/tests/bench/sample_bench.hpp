@@ -72,11 +72,20 @@ inline bench_point sample_full_point(std::uint64_t remote_bytes) {
   return point;
 }
 
-inline bench_machine sample_machine() { return {{{"a GPU", 0}, {"a GPU", {}}}, "580.1", {}, "0-31", "0"}; }
+inline bench_machine sample_machine() {
+  return {{{"a GPU", 0, "GPU", "GPU-01", 18, 26562}, {"a GPU", {}, "GPU", "GPU-02", 18, 26562}},
+          "580.1",
+          {},
+          "0-31",
+          "0",
+          "13.0",
+          "13.1"};
+}
 
 inline bench_options sample_options() {
   bench_options options;
   options.profile = "deepseek_v3";
+  options.arguments = {"bench", "--ranks", "2"};
   options.params.num_experts = 256;
   options.params.top_k = 8;
   options.params.hidden_size = 7168;

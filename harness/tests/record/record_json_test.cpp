@@ -155,6 +155,8 @@ TEST(record_json, the_header_knows_the_machine_and_the_build) {
   EXPECT_EQ(out["run"]["seed"], 3);
   EXPECT_EQ(out["run"]["times"], "host fabric, not NVLink");
   EXPECT_EQ(out["run"]["arguments"], (std::vector<std::string>{"run", "u"}));
+  EXPECT_TRUE(out["run"]["variables"].is_object());
+  EXPECT_FALSE(out["run"]["variables"].contains("PATH"));
   EXPECT_EQ(out["run"]["shard"], nullptr);
   EXPECT_EQ(out["run"]["selection"]["suites"], nlohmann::json::array());
   EXPECT_EQ(out["run"]["selection"]["case"], nullptr);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bench as JSON lines and as tables. results/schema/bench.schema.json says what each line holds.
 //
-//   {"record":"bench_header", "schema":4, "env":{...}, "machine":{...}, "options":{...}}
+//   {"record":"bench_header", "schema":5, "env":{...}, "machine":{...}, "testbed":{...},
+//    "variables":{...}, "arguments":[...], "options":{...}}
 //   {"record":"bench_link", ...}            the yardstick that floors are made of
 //   {"record":"bench_point", ...}           one per point and transport: round trip and phases
 //   {"record":"bench_nccl_library", ...}    which NCCL was measured, or why none was
@@ -26,7 +27,7 @@
 
 namespace switchyard::harness {
 
-inline constexpr int bench_schema = 4;
+inline constexpr int bench_schema = 5;
 
 /// What is said of a point: made of its samples and the link.
 struct bench_figures {

@@ -49,12 +49,13 @@ enum class bench_columns : std::uint8_t {
 };
 
 struct bench_options {
-  std::string profile;               ///< its name, for the record
-  comm_params params;                ///< max_tokens_per_rank is the largest of `tokens`
-  std::vector<std::int64_t> tokens;  ///< per rank; one point each
-  int ranks = 2;                     ///< one GPU each
-  int launches = 30;                 ///< of the graph, for the headline
-  int steps = 40;                    ///< in the graph
+  std::string profile;                      ///< its name, for the record
+  std::vector<std::string> arguments = {};  ///< of the program, for the record: to be given again
+  comm_params params;                       ///< max_tokens_per_rank is the largest of `tokens`
+  std::vector<std::int64_t> tokens;         ///< per rank; one point each
+  int ranks = 2;                            ///< one GPU each
+  int launches = 30;                        ///< of the graph, for the headline
+  int steps = 40;                           ///< in the graph
   int stamped_launches = 8;  ///< of the graph that has a clock between the phases, and of eager steps with events
   std::uint64_t seed = 1;
   routing_law routing = routing_law::uniform;
@@ -70,13 +71,19 @@ struct bench_options {
 struct bench_machine {
   struct gpu {
     std::string description;
-    std::optional<int> numa_node;  ///< null: the system does not say
+    std::optional<int> numa_node = {};  ///< null: the system does not say
+    std::string model = {};
+    std::string uuid = {};
+    std::optional<std::uint32_t> links = {};      ///< NVLinks; null: not read
+    std::optional<std::uint32_t> link_mb_s = {};  ///< of each, one way
   };
   std::vector<gpu> gpus;
-  std::string driver_version;  ///< empty: not read
-  std::string nvml_why_not;    ///< why states of GPUs are not read; empty: they are
-  std::string cpus_allowed;    ///< that this process may run on, as the kernel lists them; empty: not known
-  std::string memory_allowed;  ///< NUMA nodes it may take memory from
+  std::string driver_version;     ///< empty: not read
+  std::string nvml_why_not;       ///< why states of GPUs are not read; empty: they are
+  std::string cpus_allowed;       ///< that this process may run on, as the kernel lists them; empty: not known
+  std::string memory_allowed;     ///< NUMA nodes it may take memory from
+  std::string cuda_runtime = {};  ///< version, "13.0"
+  std::string cuda_driver = {};   ///< the newest runtime that the driver knows
 };
 
 /// Times of one phase, a step each. kernel, e2e, skew and settled come from clock kernels between the phases in a
