@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "layout/notice_words.hpp"
 #include "switchyard/spec/faults.hpp"
 
 namespace switchyard::protocol {
@@ -22,5 +23,10 @@ struct wait_bounds {
   std::uint64_t deadline_ns = 0;          ///< on the clock of now_ns()
   awaited what = awaited::nothing;
 };
+
+/// Whether what was read from bounds.notice ends a wait.
+SWITCHYARD_DEVICE inline bool is_told(const wait_bounds& bounds, std::uint64_t word) {
+  return layout::is_heard(word, bounds.notice, bounds.incarnation);
+}
 
 }  // namespace switchyard::protocol

@@ -63,11 +63,10 @@ class host_block {
                            std::uint32_t slots, Visit visit) {
     for (auto token = first; token < last; ++token) {
       std::uint32_t used = 0;
-      routing.experts.for_each_owner(routing.ids + std::uint64_t{token} * routing.top_k, routing.top_k,
-                                     [&](std::uint32_t slot, std::int32_t rank) {
-                                       visit(token, slot, rank);
-                                       ++used;
-                                     });
+      routing.for_each_owner(token, [&](std::uint32_t slot, std::int32_t rank) {
+        visit(token, slot, rank);
+        ++used;
+      });
       for (; used < slots; ++used) visit(token, used, -1);
     }
   }
@@ -127,7 +126,7 @@ class host_block {
     for (backoff idle;; idle.pause()) {
       if (advance()) return protocol::wait_status::ready;
       if (!idle.due()) continue;
-      if (bounds.notice != nullptr && layout::tag_of(poll(bounds.notice)) == bounds.incarnation) {
+      if (bounds.notice != nullptr && protocol::is_told(bounds, poll(bounds.notice))) {
         return advance() ? protocol::wait_status::ready : protocol::wait_status::notice;
       }
       if (now_ns() >= bounds.deadline_ns) {
