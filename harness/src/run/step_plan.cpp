@@ -8,6 +8,7 @@
 
 #include "switchyard/harness/generator.hpp"
 #include "switchyard/harness/generator_random.hpp"
+#include "switchyard/harness/rank_masks.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -105,6 +106,7 @@ void vary(const case_spec& spec, std::uint64_t seed, int step, step_plan& plan) 
 
 /// The rule of the contract, worked out apart from the library.
 transport transport_of(const case_spec& spec, const step_plan& plan) {
+  if (spec.enable_rank_mask) return transport::fence;
   if (spec.lamport == choice::off || plan.tokens_per_rank > spec.lamport_max_tokens) return transport::fence;
   for (const auto kind : all_payloads) {
     const bool travels =
@@ -135,6 +137,7 @@ std::int64_t largest_tokens_per_rank(const case_spec& spec) noexcept {
 
 step_plan make_step_plan(const case_spec& spec, std::uint64_t seed, int step) {
   step_plan plan;
+  plan.active = active_ranks_of(spec, step);
   for (int rank = 0; rank < spec.ep_size; ++rank) {
     plan.num_tokens.push_back(tokens_of(spec, step, rank));
   }
