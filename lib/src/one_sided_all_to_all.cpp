@@ -140,8 +140,7 @@ class one_sided_all_to_all::impl {
     launch.num_tokens = num_tokens_;
     launch.tokens_per_rank = tokens_per_rank_;
     launch.chunk_shift = shift_of(plan_.dispatch.chunk_tokens);
-    launch.receive_shift =
-        lamport ? shift_of(plan_.receive_tokens) : protocol::receive_parts_shift(launch.tokens_per_rank);
+    launch.receive_shift = protocol::receive_parts_shift(launch.tokens_per_rank);
     launch.routes_all = plan_.routes_all;
 
     dispatch_result result;

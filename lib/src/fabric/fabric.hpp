@@ -22,14 +22,13 @@ struct phase_plan {
   int num_blocks = 1;
   int block_threads = 1;
   /// A power of two. Tokens of dispatch that one role sends, each rank's own matter; rows of combine under one flag,
-  /// equal on all ranks, hence a function of the layout and T only; without flags, those that one role sends.
+  /// equal on all ranks, hence a function of the layout and T only. Lamport phases have no use for it.
   std::uint64_t chunk_tokens = 1;
 };
 struct launch_plan {
   phase_plan dispatch;
   phase_plan combine;
-  bool routes_all = false;           ///< of dispatch: every block routes all tokens at once
-  std::uint64_t receive_tokens = 1;  ///< lamport: tokens of a source that a role of dispatch receives, a power of two
+  bool routes_all = false;  ///< of dispatch: every block routes all tokens at once
   // Of combine, each rank's own matter:
   std::uint64_t reduce_tokens = 1;  ///< that a block sums at a time, a power of two
   int senders = 1;                  ///< blocks that go on sending until all is sent, while the others sum; >= 1

@@ -21,7 +21,7 @@ template <class Block>
 class injecting_block {
  public:
   injecting_block(Block& inner, injector& plan, const protocol::workspace_handle& ws)
-      : inner_(inner), plan_(plan), ws_(ws), epoch_(inner.load_u32(&ws.round().epoch)) {}
+      : inner_(inner), plan_(plan), ws_(ws), epoch_(epoch_of(inner, ws)) {}
   ~injecting_block() {
     flush_deferred();
     const auto held = plan_.take_held(ws_.rank, epoch_);
@@ -32,6 +32,7 @@ class injecting_block {
   injecting_block(const injecting_block&) = delete;
   injecting_block& operator=(const injecting_block&) = delete;
 
+  std::uint32_t block_index() { return inner_.block_index(); }
   std::uint32_t thread_index() { return inner_.thread_index(); }
   std::uint32_t num_threads() { return inner_.num_threads(); }
   void sync() { inner_.sync(); }
@@ -45,6 +46,10 @@ class injecting_block {
     return inner_.broadcast(value);
   }
   std::uint32_t team_sum(std::uint32_t value) { return inner_.team_sum(value); }
+  bool all(bool mine) { return inner_.all(mine); }
+  bool leads() { return inner_.leads(); }
+  std::uint32_t lane() { return inner_.lane(); }
+  std::uint32_t lanes() { return inner_.lanes(); }
   std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) { return inner_.arrive(word, amount); }
   void allow_next_launch() { inner_.allow_next_launch(); }
   template <class Visit>
@@ -61,6 +66,13 @@ class injecting_block {
   void side_by_side(One one, Other other) {
     inner_.side_by_side(one, other);
   }
+  std::uint32_t fetch_or(std::uint32_t* word, std::uint32_t bits) { return inner_.fetch_or(word, bits); }
+  bool swap_if(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) {
+    if (hits(operation::claim, word) && dropped()) return false;
+    return inner_.swap_if(word, expected, value);
+  }
+  void depart(std::uint32_t* word, std::uint32_t value) { inner_.depart(word, value); }
+  std::uint32_t load_departed(std::uint32_t* word) { return inner_.load_departed(word); }
   bool elect(std::uint32_t* word) { return inner_.elect(word); }
   std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) { return inner_.first_entry(word, now); }
   std::uint32_t load_u32(std::uint32_t* word) { return inner_.load_u32(word); }
@@ -143,7 +155,7 @@ class injecting_block {
   std::uint64_t poll(const std::uint64_t* word) {
     auto value = inner_.poll(word);
     if (!hits(operation::poll, word)) return value;
-    if (is(effect::retag)) value = layout::tagged(layout::data_of(value), ws_.round().epoch);
+    if (is(effect::retag)) value = layout::tagged(layout::data_of(value), epoch_);
     if (is(effect::corrupt)) value ^= plan_.plan().amount & 0xFFFFFFFFU;
     return value;
   }
@@ -151,7 +163,7 @@ class injecting_block {
   std::uint64_t poll_flag(const std::uint64_t* word) {
     const auto value = inner_.poll_flag(word);
     if (!hits(operation::poll_flag, word) || !is(effect::retag)) return value;
-    return layout::tagged(layout::data_of(value), ws_.round().epoch);
+    return layout::tagged(layout::data_of(value), epoch_);
   }
 
   template <class WordAt>
@@ -168,14 +180,15 @@ class injecting_block {
 
   template <class Ready, class Probe>
   protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds, Probe probe) {
-    flush_deferred();
-    // A wait has no target of its own; what it is for, rank and count select it.
-    const bool meant = !plan_.plan().wait_for || *plan_.plan().wait_for == bounds.what;
-    if (!meant || !hits(operation::wait_all, bounds.notice)) return inner_.wait_all(count, ready, bounds, probe);
-    if (dropped()) return protocol::wait_status::ready;
     auto changed = bounds;
-    if (is(effect::extend)) changed.deadline_ns += plan_.plan().amount * 1000;
+    if (skips(changed)) return protocol::wait_status::ready;
     return inner_.wait_all(count, ready, changed, probe);
+  }
+  template <class Advance, class Probe>
+  protocol::wait_status wait_until(Advance advance, const protocol::wait_bounds& bounds, Probe probe) {
+    auto changed = bounds;
+    if (skips(changed)) return protocol::wait_status::ready;
+    return inner_.wait_until(advance, changed, probe);
   }
 
   template <class RowAt>
@@ -193,45 +206,89 @@ class injecting_block {
         out, static_cast<std::uint32_t>(changed.size()), [&](std::uint32_t i) { return changed[i]; }, elements, type);
   }
 
-  std::uint64_t load_word(const std::uint64_t* word) {
-    const auto value = inner_.load_word(word);
-    if (!hits(operation::load_word, word) || !is(effect::retag)) return value;
-    return value == protocol::armed ? protocol::trailer_of(0, false) : value;  // as if it had come
-  }
+  std::uint64_t load_word(const std::uint64_t* word) { return inner_.load_word(word); }
   void store_word(std::uint64_t* word, std::uint64_t value) {
-    const bool arms = value == protocol::armed;
-    if (!hits(arms ? operation::rearm_word : operation::send_word, word)) return inner_.store_word(word, value);
+    const bool hit = value != protocol::armed && hits(operation::list_exception, word);
+    if (hit && dropped()) return;
+    inner_.store_word(word, hit && is(effect::corrupt) ? value ^ plan_.plan().amount : value);
+  }
+  protocol::word_pair load_words(const std::uint64_t* words) {
+    const auto value = inner_.load_words(words);
+    if (!protocol::is_armed(value) || !hits(operation::load_word, words) || !is(effect::retag)) return value;
+    return {all_as_come, all_as_come};
+  }
+  void store_words(std::uint64_t* words, protocol::word_pair value) {
+    const bool arms = value == protocol::word_pair{protocol::armed, protocol::armed};
+    if (!hits(arms ? operation::rearm_word : operation::send_word, words)) return inner_.store_words(words, value);
     if (dropped()) return;
     const auto amount = plan_.plan().amount;
-    if (is(effect::corrupt)) value ^= amount;
-    if (is(effect::next_slot)) inner_.store_word(word + amount / sizeof(*word), value);  // that one too
-    if (is(effect::redirect)) word = redirected(word);
-    if (is(effect::defer)) return plan_.hold(ws_.rank, epoch_, {word, value});
-    inner_.store_word(word, value);
+    if (is(effect::corrupt)) value.first ^= amount;
+    if (is(effect::next_slot)) inner_.store_words(words + amount / sizeof(*words), value);  // that one too
+    if (is(effect::redirect)) words = redirected(words);
+    if (is(effect::defer)) {
+      plan_.hold(ws_.rank, epoch_, {words, value.first});
+      return plan_.hold(ws_.rank, epoch_, {words + 1, value.second});
+    }
+    inner_.store_words(words, value);
   }
-  template <class RowAt, class OnException>
-  void send_words(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets, RowAt row_at,
-                  OnException on_exception) {
-    const auto listed = [&](std::uint32_t unit, std::uint32_t bits) {
-      if (hits(operation::list_exception, row_at(0)) && dropped()) return;
-      on_exception(unit, bits);
-    };
-    protocol::send_one_by_one(*this, payloads, token, targets, row_at, listed, 0, 1);
+  protocol::word_pair load_unit(const protocol::located_unit& unit, std::uint64_t row) {
+    return inner_.load_unit(unit, row);
   }
-  template <class ArrivingAt>
-  protocol::wait_status take_rows(std::uint64_t count, ArrivingAt arriving_at, const protocol::payload_list& payloads,
-                                  const protocol::wait_bounds& bounds) {
-    return protocol::take_one_by_one(*this, count, arriving_at, payloads, bounds);
+  void store_unit(const protocol::located_unit& unit, const protocol::row_target& to, protocol::word_pair value) {
+    if (hits(operation::store_unit, unit.at(to)) && dropped()) return;
+    inner_.store_unit(unit, to, value);
   }
-  template <class OutputAt>
-  protocol::wait_status take_sum(std::byte* out, std::uint32_t sources, OutputAt output_at, std::uint64_t elements,
-                                 dtype type, const protocol::wait_bounds& bounds) {
-    return protocol::sum_one_by_one(
-        *this, out, sources, output_at, elements, type, bounds,
-        [&](std::byte* to, auto row_at, std::uint64_t count) { sum_rows(to, sources, row_at, count, type); });
+
+  using held_ids = typename Block::held_ids;
+  held_ids ids_of(const protocol::token_ids& routing, std::uint32_t token) { return inner_.ids_of(routing, token); }
+  template <class Placed, class Other>
+  std::uint32_t visit_ranks(const protocol::token_ids& routing, held_ids ids, std::uint32_t ranks, Placed placed,
+                            Other other) {
+    return inner_.visit_ranks(routing, ids, ranks, placed, other);
+  }
+
+  /// The sources of a unit as they come, so that their sum can be made in another way.
+  using unit_sum = std::vector<protocol::word_pair>;
+  void add_unit(unit_sum& sum, protocol::word_pair words, bool first, bool, dtype) {
+    if (first) sum.clear();
+    sum.push_back(words);
+  }
+  protocol::word_pair rounded_unit(unit_sum& sum, bool alone, dtype type) {
+    const bool hit = sum.size() >= 2 && hits(operation::sum_rows, ws_.self);
+    if (hit && is(effect::delay)) pause();
+    if (hit && is(effect::reorder)) std::reverse(sum.begin(), sum.end());
+    if (hit && is(effect::drop)) sum.pop_back();
+    alone = alone || sum.size() == 1;
+    typename Block::unit_sum inner{};
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      if (hit && i >= 2 && is(effect::round_each)) {
+        const auto so_far = inner_.rounded_unit(inner, alone, type);
+        inner_.add_unit(inner, so_far, true, alone, type);
+      }
+      inner_.add_unit(inner, sum[i], i == 0, alone, type);
+    }
+    return inner_.rounded_unit(inner, alone, type);
   }
 
  private:
+  static constexpr std::uint64_t all_as_come = ~std::uint64_t{0};
+
+  /// Other blocks of a Lamport phase may have moved the round on already.
+  static std::uint32_t epoch_of(Block& inner, const protocol::workspace_handle& ws) {
+    if (ws.layout.dims.lamport_tokens == 0) return inner.load_u32(&ws.round().epoch);
+    return inner.load_u32(&ws.block_state(inner.block_index()).epoch);
+  }
+
+  /// Whether a wait is left out. It has no target of its own; what it is for, rank and count select it.
+  bool skips(protocol::wait_bounds& bounds) {
+    flush_deferred();
+    const bool meant = !plan_.plan().wait_for || *plan_.plan().wait_for == bounds.what;
+    if (!meant || !hits(operation::wait_all, bounds.notice)) return false;
+    if (dropped()) return true;
+    if (is(effect::extend)) bounds.deadline_ns += plan_.plan().amount * 1000;
+    return false;
+  }
+
   /// What a publish is to store to instead of `word_at`.
   template <class WordAt>
   auto changed(const WordAt& word_at, std::uint64_t value) {

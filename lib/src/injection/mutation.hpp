@@ -30,10 +30,12 @@ enum class operation : std::uint8_t {
   fill_nan,
   copy_local,
   sum_rows,
-  send_word,   ///< store_word of what is sent
-  rearm_word,  ///< store_word of what is re-armed
-  load_word,
-  list_exception,  ///< send_words: that a word travels as a stand-in
+  send_word,       ///< store_words of what is sent
+  rearm_word,      ///< store_words of what is re-armed
+  load_word,       ///< load_words
+  list_exception,  ///< store_word: what a stand-in stands for
+  store_unit,
+  claim,  ///< swap_if
 };
 
 /// What is done instead. `amount` is that of the mutation.
@@ -50,7 +52,7 @@ enum class effect : std::uint8_t {
   redirect,   ///< put, post, publish, send_word: at the rank `amount` places after the right one
   retag,      ///< post, publish: `amount` added to the tag; poll, poll_flag: every tag reads as the epoch that is due;
               ///< load_word: an armed word reads as one that has come
-  corrupt,    ///< post, poll, put_u32, send_word: data xor `amount`
+  corrupt,    ///< post, poll, put_u32, send_word, list_exception: data xor `amount`
   next_slot,  ///< post: `amount` bytes further in the region, as a signed number; rearm_word: there too
   reorder,    ///< draw_ticket: pairs of tickets swapped; sum_rows: rows in reverse
   round_each,  ///< sum_rows: the sum is rounded after every row

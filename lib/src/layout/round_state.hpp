@@ -29,9 +29,33 @@ struct round_state {
   std::uint32_t chunks_sent;                         ///< chunks of the running dispatch whose rows are stored
   alignas(line_bytes) std::uint32_t next_wait;       ///< checks and sums of the running combine that are taken
   alignas(line_bytes) std::uint32_t blocks_done;     ///< blocks that have left the running phase; see protocol::leave
+  std::uint32_t blocks_failed;                       ///< blocks of a Lamport phase that have failed
   alignas(line_bytes) std::uint64_t phase_start_ns;  ///< entry of the running phase's first block, 0 between phases
 };
 static_assert(sizeof(round_state) <= 8 * line_bytes);
+
+/// What a block of a Lamport phase reads at entry and leaves for the next phase: the state of the round over again, one
+/// for each block, so that nobody has to wait until all have read it. Written by a block for itself and for numbers
+/// that the launch has no blocks for; by the last block of a fence phase for all.
+struct alignas(32) block_state {
+  std::uint32_t epoch;
+  std::uint32_t claim;  ///< see unclaimed(); what the block sends is sent by whoever claims it
+  std::uint32_t phase_due;
+  std::uint32_t warm_phases_left;
+  std::uint64_t step_index;
+  std::uint32_t lamport_epoch;  ///< of the last Lamport phase, 0 before the first: what credits are compared with
+  std::uint32_t left;           ///< epoch of the last phase that this block has left
+};
+inline constexpr std::uint32_t max_lamport_blocks = extents::max_lamport_blocks;
+static_assert(sizeof(block_state) == extents::block_state_bytes);
+
+/// The claim of a block that nobody has taken in a phase of this epoch. Its lowest bit is set by whoever takes it.
+constexpr std::uint32_t unclaimed(std::uint32_t epoch) { return epoch << 1; }
+
+/// Of a workspace in which nothing has run.
+constexpr block_state first_block_state(const round_state& round) {
+  return {round.epoch, unclaimed(round.epoch), round.phase_due, round.warm_phases_left, round.step_index, 0, 0};
+}
 
 /// Epochs skip 0, which is what memory holds that no header or flag was ever stored to.
 constexpr std::uint32_t next_epoch(std::uint32_t epoch) { return epoch + 1 == 0 ? 1 : epoch + 1; }

@@ -44,7 +44,9 @@ struct extents {
     return lamport_stride(units_of(combine_row_bytes));
   }
 
-  static constexpr std::uint64_t fixed_header_words = 17;
+  static constexpr std::uint64_t fixed_header_words = 16;
+  static constexpr std::uint32_t max_lamport_blocks = 160;  ///< of a launch
+  static constexpr std::uint64_t block_state_bytes = 32;
 };
 
 enum class region : std::uint8_t {
@@ -67,10 +69,13 @@ enum class region : std::uint8_t {
   extra,
   combine_rows,
   combine_inbox,
+  lamport_blocks,
+  lamport_credits,
+  lamport_presence,
   lamport_dispatch_inbox,
   lamport_combine_inbox,
 };
-inline constexpr std::size_t num_regions = 21;
+inline constexpr std::size_t num_regions = 24;
 
 /// Who stores into a region while a phase runs.
 enum class writer : std::uint8_t { self, peers };
@@ -135,6 +140,15 @@ inline constexpr std::array<region_spec, num_regions> region_table{{
     {region::combine_inbox, "combine_inbox", "max_tokens * slots * combine_row_bytes", writer::peers, false,
      "outputs of other ranks' experts as they arrive",
      [](const extents& e) { return e.max_tokens * e.slots() * e.combine_row_bytes; }},
+    {region::lamport_blocks, "lamport_blocks", "160 * 32", writer::self, true,
+     "epoch, phase due, step index of each block of a Lamport phase",
+     [](const extents& e) { return e.max_lamport_blocks * e.block_state_bytes; }},
+    {region::lamport_credits, "lamport_credits", "2 * ep_size * 8", writer::peers, true,
+     "per phase and rank: what it re-armed in earlier phases may be stored to",
+     [](const extents& e) { return 2 * e.ep_size * 8; }},
+    {region::lamport_presence, "lamport_presence", "ep_size * lamport_tokens * 8", writer::peers, true,
+     "per source and token: whether it is routed here, and as which of its ranks",
+     [](const extents& e) { return e.ep_size * e.lamport_tokens * 8; }},
     {region::lamport_dispatch_inbox, "lamport_dispatch_inbox", "ep_size * lamport_tokens * lamport_row_bytes",
      writer::peers, true, "tokens of Lamport steps as they arrive, armed between steps",
      [](const extents& e) { return e.ep_size * e.lamport_tokens * e.lamport_row_bytes(); }},
@@ -152,6 +166,9 @@ struct workspace_layout {
   std::array<std::uint64_t, num_regions> offsets{};
   std::array<std::uint64_t, num_regions> sizes{};
   std::uint64_t total_bytes = 0;
+  // Of the Lamport regions, worked out once.
+  std::uint64_t lamport_row_stride = 0;
+  std::uint64_t lamport_output_stride = 0;
 
   [[nodiscard]] constexpr std::uint64_t offset_of(region id) const { return offsets[static_cast<std::size_t>(id)]; }
   [[nodiscard]] constexpr std::uint64_t size_of(region id) const { return sizes[static_cast<std::size_t>(id)]; }
@@ -173,14 +190,20 @@ struct workspace_layout {
   [[nodiscard]] constexpr std::uint64_t combine_flag_offset(std::uint64_t owner, std::uint64_t chunk) const {
     return offset_of(region::combine_flags) + (owner * dims.max_chunks() + chunk) * 8;
   }
+  /// The credit that `granter` gives in Lamport phases `which`.
+  [[nodiscard]] constexpr std::uint64_t lamport_credit_offset(phase which, std::uint64_t granter) const {
+    return offset_of(region::lamport_credits) + (static_cast<std::uint64_t>(which) * dims.ep_size + granter) * 8;
+  }
+  [[nodiscard]] constexpr std::uint64_t lamport_presence_offset(std::uint64_t source, std::uint64_t token) const {
+    return offset_of(region::lamport_presence) + (source * dims.lamport_tokens + token) * 8;
+  }
   /// The inbox row of a token of `source`, strided by what may come, not by what a step has.
   [[nodiscard]] constexpr std::uint64_t lamport_row_offset(std::uint64_t source, std::uint64_t token) const {
-    return offset_of(region::lamport_dispatch_inbox) +
-           (source * dims.lamport_tokens + token) * dims.lamport_row_bytes();
+    return offset_of(region::lamport_dispatch_inbox) + (source * dims.lamport_tokens + token) * lamport_row_stride;
   }
   /// The inbox row of an output; `place` is token * slots + slot.
   [[nodiscard]] constexpr std::uint64_t lamport_output_offset(std::uint64_t place) const {
-    return offset_of(region::lamport_combine_inbox) + place * dims.lamport_output_bytes();
+    return offset_of(region::lamport_combine_inbox) + place * lamport_output_stride;
   }
 };
 
@@ -188,6 +211,8 @@ struct workspace_layout {
 constexpr workspace_layout make_layout(const extents& dims) {
   workspace_layout result;
   result.dims = dims;
+  result.lamport_row_stride = dims.lamport_row_bytes();
+  result.lamport_output_stride = dims.lamport_output_bytes();
   std::uint64_t end = 0;
   for (const auto& spec : region_table) {
     const auto index = static_cast<std::size_t>(spec.id);

@@ -38,9 +38,12 @@ namespace switchyard::protocol {
 /// | poll [thread]      | one 64-bit load that pairs with post; no order over rows                                   |
 /// | store, load        | relaxed, among the blocks of this rank: a stored word is valid by itself (its tag), or is  |
 /// |                    | read by later launches only, which the end of this one releases everything to              |
-/// | Lamport words      | load_word, store_word [thread]: one 64-bit access, relaxed. A store at a peer is payload   |
-/// |                    | that says itself that it has come; at this rank it re-arms, which a later launch's publish |
-/// |                    | hands over (docs/decisions/009)                                                            |
+/// | Lamport words      | load_word(s), store_word(s) [thread]: 64-bit accesses, relaxed. A store at a peer is       |
+/// |                    | payload that says itself that it has come; at this rank it re-arms, which a later launch's |
+/// |                    | publish hands over (docs/decisions/009)                                                    |
+/// | fetch_or, swap_if  | relaxed                                                                                    |
+/// | depart [thread]    | after a barrier: releases what the team did before, among the blocks of this rank; pairs   |
+/// |                    | with load_departed [thread], which acquires                                                |
 /// | announce [thread]  | releases everything this thread did before, at system scope                                |
 /// | draw_ticket        | relaxed                                                                                    |
 /// | arrive [thread]    | acquire and release among the blocks of this rank: the last to arrive sees what others did |
@@ -55,11 +58,12 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
                          row_target (*target_at)(std::uint32_t), const token_ids& routing,
                          void (*visit)(std::uint32_t, std::uint32_t, std::int32_t),
                          void (*mark)(std::uint32_t, std::uint32_t, std::uint32_t), void (*both)(),
-                         void (*body)(std::uint64_t), std::uint64_t* (*inbox_row)(std::uint32_t),
-                         void (*exception)(std::uint32_t, std::uint32_t), arriving_row (*arriving)(std::uint64_t),
-                         arriving_output (*output)(std::uint32_t)) {
+                         void (*body)(std::uint64_t), bool (*advance)(std::uint32_t), typename B::held_ids ids,
+                         typename B::unit_sum& sum, word_pair words, void (*placed)(std::uint32_t, std::int32_t),
+                         void (*other)(std::int32_t)) {
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
+  { b.block_index() } -> std::convertible_to<std::uint32_t>;  // of the launch's num_blocks
   b.sync();
   // Scratch of the team, kept from role to role; undefined at first. At most scratch_words() of the phase.
   { b.scratch(u64) } -> std::same_as<std::uint32_t*>;
@@ -67,6 +71,11 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   b.scratch_add(word32, u32);                           // [thread] atomic within the team
   { b.broadcast(u64) } -> std::same_as<std::uint64_t>;  // [team] thread 0's value, of a trivial type of <= 32 bytes
   { b.team_sum(u32) } -> std::same_as<std::uint32_t>;   // [team] sum of the threads' values
+  { b.all(true) } -> std::same_as<bool>;                // [team] whether all threads say so
+  // The leader: a warp of the team whose threads think for it, and have the least to do besides. [thread]
+  { b.leads() } -> std::same_as<bool>;
+  { b.lane() } -> std::convertible_to<std::uint32_t>;   // within the leader
+  { b.lanes() } -> std::convertible_to<std::uint32_t>;  // of the leader
   { b.now_ns() } -> std::same_as<std::uint64_t>;
   // How long to wait for words that are being sent: far more than they take, and less than a verdict may.
   { B::patience_ns } -> std::convertible_to<std::uint64_t>;
@@ -76,6 +85,10 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.arrive(word32, u32) } -> std::same_as<std::uint32_t>;     // [thread] fetch and add
   { b.elect(word32) } -> std::same_as<bool>;                    // [thread] 0 -> 1, true for one caller
   { b.first_entry(word, u64) } -> std::same_as<std::uint64_t>;  // [thread] 0 -> u64; what stands
+  { b.fetch_or(word32, u32) } -> std::same_as<std::uint32_t>;   // [thread] what stood
+  { b.swap_if(word32, u32, u32) } -> std::same_as<bool>;        // [thread] from the first value to the second
+  b.depart(word32, u32);                                        // [thread]
+  { b.load_departed(word32) } -> std::same_as<std::uint32_t>;   // [thread]
   { b.load_u32(word32) } -> std::same_as<std::uint32_t>;        // [thread]
   b.store_u32(word32, u32);                                     // [thread]
   b.store_u64(word, u64);                                       // [thread]
@@ -114,19 +127,27 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   // out = sum of the `u32` rows row_at(0), row_at(1) ... of this rank's memory in order, as DESIGN's combine contract.
   b.sum_rows(bytes, u32, row_at, u64, dtype{});
 
-  // Lamport memory (lamport_words.hpp).
+  // Goes on with waits of the threads' own: each calls advance(u32) until it says that it is done; it may poll so many
+  // times in vain before it returns. The rest as in wait_all.
+  { b.wait_until(advance, bounds, probe) } -> std::same_as<wait_status>;
+
+  // Lamport memory (lamport_words.hpp), and rows as units.
   { b.load_word(word) } -> std::same_as<std::uint64_t>;  // [thread]
   b.store_word(word, u64);                               // [thread]
-  // The units of token u64's payloads to the rows inbox_row(0) .. inbox_row(u32 - 1), null ones left out; each word is
-  // stored once. Calls exception(unit, bits) for a unit with words that travel as stand-ins. Belongs to the part of the
-  // team that has the row, as put does.
-  b.send_words(payloads, u64, u32, inbox_row, exception);
-  // Waits for the rows arriving(0) .. arriving(u64 - 1), null ones left out; puts every word where it belongs as it
-  // comes, and re-arms it right after. Trailers and lists of exceptions are awaited too, but left as they are: another
-  // thread may still have to look. Several words of a thread are under way at once.
-  { b.take_rows(u64, arriving, payloads, bounds) } -> std::same_as<wait_status>;
-  // The same for one row of each source output(0) .. output(u32 - 1), summed into `bytes` as by sum_rows.
-  { b.take_sum(bytes, u32, output, u64, dtype{}, bounds) } -> std::same_as<wait_status>;
+  { b.load_words(word) } -> std::same_as<word_pair>;     // [thread] 16-byte aligned
+  b.store_words(word, words);                            // [thread]
+  // A unit of row u64 of its payload's data, filled up with zeros; and of the regions of a row of this rank's. [thread]
+  { b.load_unit(located_unit{}, u64) } -> std::same_as<word_pair>;
+  b.store_unit(located_unit{}, row_target{}, words);
+  // What a lane of the leader holds of a token's ids, none for one past the last.
+  { b.ids_of(routing, u32) } -> std::same_as<typename B::held_ids>;
+  // Calls placed(slot, rank) for the distinct owners of all of them in the order of the ids, each by one lane,
+  // whichever. Then other(rank) for each rank below u32 that owns none of them. By all lanes of the leader together;
+  // returns to each how many owners there are.
+  { b.visit_ranks(routing, ids, u32, placed, other) } -> std::same_as<std::uint32_t>;
+  // A unit's sum as DESIGN's combine contract: `true`: the first source; `true`: the only one, whose bits come back.
+  b.add_unit(sum, words, true, true, dtype{});  // [thread]
+  { b.rounded_unit(sum, true, dtype{}) } -> std::same_as<word_pair>;
 };
 
 /// How a block goes to a function that is kept out of line: as a copy where that is trivial, because what a caller

@@ -51,20 +51,26 @@ SWITCHYARD_DEVICE bool has_notice(Block& block, const phase_frame& frame) {
   return is_told(frame.bounds, block.poll(frame.bounds.notice));
 }
 
-/// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. [thread]
+/// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. Of Lamport
+/// phases: the fixed words and who is to come; rows raise no flags, and one that was taken reads as one that has not
+/// come: raise() adds who was waited for. [thread]
 template <block Block>
 SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                          std::int32_t source) {
   const std::uint64_t tokens = declared(frame, header_word::runtime_max_tokens_per_rank);
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
+  const bool lamport = is_lamport(frame);
+  const auto header_end = lamport ? bitmap_word : bitmap_word + (tokens + 31) / 32;
   SWITCHYARD_ROLLED
-  for (std::uint64_t i = 0; i < bitmap_word + (tokens + 31) / 32; ++i) {
-    if (i != static_cast<std::uint64_t>(header_word::rearm_credit) && !is_fresh(words + i)) return false;
+  for (std::uint64_t i = 0; i < header_end; ++i) {
+    if (!(lamport && is_posted_apart(i)) && !is_fresh(words + i)) return false;
   }
-  // Lamport rows raise no flags, and one that was taken reads as one that has not come: raise() adds who was waited
-  // for.
-  if (is_lamport(frame)) return true;
+  SWITCHYARD_ROLLED
+  for (std::uint32_t token = 0; lamport && frame.which == phase::dispatch && token < tokens; ++token) {
+    if (!is_fresh(ws.presence(ws.rank, source, token))) return false;
+  }
+  if (lamport) return true;
   const auto bits_at = [&](std::uint64_t w) { return layout::data_of(block.poll(words + bitmap_word + w)); };
   const std::uint64_t rows = count_bits(bits_at, 0, tokens);
   if (frame.which == phase::dispatch) return rows == 0 || is_fresh(ws.dispatch_flag(ws.rank, source));

@@ -33,16 +33,14 @@ enum class header_word : std::uint8_t {
   incarnation,
   num_tokens,  ///< n of the sender: told, not compared
   rank_mask,
-  rearm_credit,
 };
-static_assert(static_cast<std::size_t>(header_word::rearm_credit) + 1 == fixed_header_words);
+static_assert(static_cast<std::size_t>(header_word::rank_mask) + 1 == fixed_header_words);
 
 inline constexpr std::uint64_t bitmap_word = fixed_header_words;  ///< index of the bitmap's first word
 
-/// Whether a fixed word is posted apart from the others: by whoever knows it, or by whoever releases it.
+/// Whether a fixed word is posted apart from the others, by whoever knows it. Lamport phases do not send it.
 constexpr bool is_posted_apart(std::uint64_t index) {
-  return index == static_cast<std::uint64_t>(header_word::row_count) ||
-         index == static_cast<std::uint64_t>(header_word::rearm_credit);
+  return index == static_cast<std::uint64_t>(header_word::row_count);
 }
 
 /// What stands in a fixed word: one phrase each, for docs/protocol.md.
@@ -53,7 +51,8 @@ struct header_word_spec {
 };
 inline constexpr std::array<header_word_spec, fixed_header_words> header_word_table{{
     {header_word::digest, "digest", "of all words that must match"},
-    {header_word::row_count, "row_count", "dispatch: rows for the receiver; combine: rows that the owner holds for it"},
+    {header_word::row_count, "row_count",
+     "fence: rows for the receiver in dispatch, rows that the owner holds for it in combine; lamport: not sent"},
     {header_word::runtime_max_tokens_per_rank, "runtime_max_tokens_per_rank", "T"},
     {header_word::payload_set, "payload_set", "bit i set: payload i travels"},
     {header_word::hidden_states_row_bytes, "hidden_states_row_bytes", "bytes of a row, 0 where it does not travel"},
@@ -70,8 +69,6 @@ inline constexpr std::array<header_word_spec, fixed_header_words> header_word_ta
     {header_word::num_tokens, "num_tokens", "n of the sender: told, not compared"},
     {header_word::rank_mask, "rank_mask",
      "bits of the ranks that take part, of groups of more than 32 a hash of them; 0 without rank masks"},
-    {header_word::rearm_credit, "rearm_credit",
-     "lamport: 1, released after all that earlier phases re-armed; fence: not sent"},
 }};
 static_assert(
     [] {

@@ -2,188 +2,372 @@
 // Combine over the Lamport transport: owners store their experts' rows, word by word its own flag, into the origins'
 // inboxes; origins sum the words as they come, in slot order, and re-arm each right after they took it.
 //
-// Roles, in ticket order: credits granted; headers told; sends; headers checked; sums; credits collected. All that is
-// sent is sent before any wait, so one block alone gets through.
 // Why words may be overwritten (invariant 3): docs/decisions/009-lamport-rearming.md. This combine stores to words that
 // their origin took, and re-armed, in an earlier combine; the origin's dispatch of this step granted a credit after
-// that, which this rank's dispatch of this step has acquired.
+// that, which this rank has acquired at entry.
 #pragma once
 
 #include <cstdint>
 
-#include "protocol/fence_combine.hpp"
-#include "protocol/lamport_phase.hpp"
+#include "protocol/lamport_dispatch.hpp"
 
 namespace switchyard::protocol {
 
-/// A block's tables in its scratch, for one role at a time. Where they lie is worked out at each use: registers are
-/// scarcer.
-struct lamport_combine_scratch {
-  std::uint32_t* words = nullptr;
+SWITCHYARD_DEVICE inline lamport_row output_row(const combine_params& p, std::int32_t origin, std::uint64_t place) {
+  return {p.ws.at<std::uint64_t>(origin, p.ws.layout.lamport_output_offset(place)), p.outputs.units_of_row()};
+}
 
-  static constexpr std::uint32_t no_place = ~std::uint32_t{0};
+/// A unit of the experts' outputs.
+SWITCHYARD_DEVICE inline located_unit locate_output(const combine_params& p, std::uint32_t unit) {
+  const auto row_bytes = p.outputs.items[0].row_bytes;
+  const auto offset = unit * static_cast<std::uint32_t>(layout::unit_bytes);
+  const auto rest = offset < row_bytes ? row_bytes - offset : 0;
+  return {p.outputs.items[0].data + offset, offset, row_bytes,
+          rest < layout::unit_bytes ? rest : static_cast<std::uint32_t>(layout::unit_bytes)};
+}
 
-  [[nodiscard]] SWITCHYARD_DEVICE header_tally& tally() const { return *reinterpret_cast<header_tally*>(words); }
-  /// sum: [slots] of a token.
-  [[nodiscard]] SWITCHYARD_DEVICE layout::route* routes() const {
-    return reinterpret_cast<layout::route*>(words + combine_routes_word(0));
+/// Two units of an output, of a thread's.
+template <class Block>
+struct output_units {
+  located_unit first;
+  located_unit second;
+  word_pair words[2];
+
+  SWITCHYARD_DEVICE void load(Block& block, const combine_params& p, std::uint64_t row, std::uint32_t base) {
+    first = locate_output(p, base + block.thread_index());
+    second = locate_output(p, base + block.thread_index() + block.num_threads());
+    if (first.bytes != 0) words[0] = block.load_unit(first, row);
+    if (second.bytes != 0) words[1] = block.load_unit(second, row);
   }
-  /// send: [tokens of the chunk] in the origin's inbox, or no_place.
-  [[nodiscard]] SWITCHYARD_DEVICE std::uint32_t* places() const { return words + combine_routes_word(0); }
-  /// send: of the chunk's token `index`; the lists lie behind the places.
-  [[nodiscard]] SWITCHYARD_DEVICE exception_list exceptions_of(const combine_params& p, std::uint32_t index) const {
-    const auto units = p.outputs.units_of_row();
-    const auto stride = static_cast<std::uint32_t>(exception_list::scratch_words(units));
-    return {places() + p.chunk_tokens() + index * stride, units};
-  }
-  /// Empties what a role counts or lists in. The team synchronises after.
-  template <block Block>
-  SWITCHYARD_DEVICE void prepare(Block& block, const combine_params& p) const {
-    const auto listed = static_cast<std::uint32_t>(exception_scratch_words(p.chunk_tokens(), p.outputs.units_of_row()));
-    SWITCHYARD_ROLLED
-    for (std::uint32_t i = block.thread_index(); i < header_tally_words; i += block.num_threads()) words[i] = 0;
-    auto* lists = exceptions_of(p, 0).words;
-    SWITCHYARD_ROLLED
-    for (std::uint32_t i = block.thread_index(); i < listed; i += block.num_threads()) lists[i] = 0;
+  SWITCHYARD_DEVICE void send(Block& block, const combine_params& p, std::uint32_t base, std::uint64_t to) const {
+    const lamport_row row{reinterpret_cast<std::uint64_t*>(to), p.outputs.units_of_row()};
+    const auto unit = base + block.thread_index();
+    if (first.bytes != 0) send_unit(block, row, unit, words[0]);
+    if (second.bytes != 0) send_unit(block, row, unit + block.num_threads(), words[1]);
   }
 };
 
-SWITCHYARD_DEVICE inline std::uint64_t* output_row(const workspace_handle& ws, std::int32_t origin,
-                                                   std::uint64_t place) {
-  return ws.at<std::uint64_t>(origin, ws.layout.lamport_output_offset(place));
+/// The row of this rank's views that came from there, and so of the outputs.
+SWITCHYARD_DEVICE inline std::uint64_t row_of(const combine_params& p, peer_token of) {
+  return wide_product(static_cast<std::uint32_t>(of.peer), p.tokens_per_rank) + of.token;
 }
-
-/// Stores the outputs of a few of the tokens that came from `origin`, each to the place in its inbox that it asked for.
+/// For the leader: where the output of a row goes, or 0, by the place that was kept in dispatch.
 template <block Block>
-SWITCHYARD_DEVICE void send_output_words(Block& block, const combine_params& p, const phase_frame& frame,
-                                         const lamport_combine_scratch& s, std::int32_t origin, std::uint32_t chunk) {
-  const auto& ws = p.ws;
-  const auto* sent = ws.header(ws.rank, phase::dispatch, frame.parity, origin) + bitmap_word;
-  auto* return_rows = ws.return_rows(ws.rank, origin);
-  const auto first = chunk << p.chunk_shift;
-  const auto rest = static_cast<std::uint32_t>(p.tokens_per_rank) - first;
-  const auto count = rest < p.chunk_tokens() ? rest : static_cast<std::uint32_t>(p.chunk_tokens());
+SWITCHYARD_DEVICE std::uint32_t kept_place(Block& block, const combine_params& p, peer_token of) {
+  return block.load_u32(p.ws.return_rows(p.ws.rank, of.peer) + of.token);
+}
+SWITCHYARD_DEVICE inline std::uint64_t destination_of(const combine_params& p, peer_token of, std::uint32_t place) {
+  return place == no_place ? 0 : reinterpret_cast<std::uint64_t>(output_row(p, of.peer, place).words);
+}
+template <block Block>
+SWITCHYARD_DEVICE_APART void send_rest_of_output(handed_over<Block> block, const combine_params& p, std::uint64_t row,
+                                                 std::uint64_t to) {
   SWITCHYARD_ROLLED
-  for (auto i = block.thread_index(); i < count; i += block.num_threads()) {
-    const auto token = first + i;
-    const auto bits = layout::data_of(block.poll(sent + token / 32));
-    const auto place = block.load_u32(return_rows + token);  // under way together with the bits
-    s.places()[i] = (bits >> token % 32 & 1U) != 0 ? place : lamport_combine_scratch::no_place;
-  }
-  block.sync();
-  const auto first_row = wide_product(static_cast<std::uint32_t>(origin), p.tokens_per_rank) + first;
-  block.for_each_row(count, [&](std::uint64_t i) {
-    const auto place = s.places()[i];
-    if (place == lamport_combine_scratch::no_place) return;
-    block.send_words(
-        p.outputs, first_row + i, 1, [&](std::uint32_t) { return output_row(ws, origin, place); },
-        [&](std::uint32_t unit, std::uint32_t bits) {
-          s.exceptions_of(p, static_cast<std::uint32_t>(i)).add(block, unit, bits);
-        });
-  });
-  block.sync();
-  SWITCHYARD_ROLLED
-  for (auto i = block.thread_index(); i < count; i += block.num_threads()) {
-    if (s.places()[i] == lamport_combine_scratch::no_place) continue;
-    complete_row(block, output_row(ws, origin, s.places()[i]), s.exceptions_of(p, i), 0);
+  for (auto base = 2 * block.num_threads(); base < p.outputs.units_of_row(); base += 2 * block.num_threads()) {
+    output_units<std::remove_reference_t<Block>> units;
+    units.load(block, p, row, base);
+    units.send(block, p, base, to);
   }
 }
-
-/// Sums the outputs of one token as they come: its own experts' from where they are, other ranks' from the inbox.
+/// Sends an output of which the team has been told nothing yet. [team]
 template <block Block>
-SWITCHYARD_DEVICE bool sum_arriving(Block& block, const combine_params& p, const phase_frame& frame,
-                                    const lamport_combine_scratch& s, std::uint32_t token) {
+SWITCHYARD_DEVICE_APART void send_output(handed_over<Block> block, const combine_params& p, std::uint32_t output,
+                                         std::uint64_t* plan) {
+  const auto of = peer_token_at(p.ws, output);
+  output_units<Block> units;
+  units.load(block, p, row_of(p, of), 0);
+  block.sync();  // what the team was told last has been looked at
+  if (block.leads() && block.lane() == 0) *plan = destination_of(p, of, kept_place(block, p, of));
+  block.sync();
+  if (*plan == 0) return;
+  units.send(block, p, 0, *plan);
+  if (p.outputs.units_of_row() > 2 * block.num_threads()) send_rest_of_output<Block>(block, p, row_of(p, of), *plan);
+}
+
+/// Sends what block `index` is to send: as the clerk the header and the credit, as a worker outputs. [team]
+template <block Block>
+SWITCHYARD_DEVICE void send_part_of(Block& block, const combine_params& p, const phase_frame& frame,
+                                    std::uint32_t index) {
+  if (is_clerk(p.ws, index)) send_as_clerk(block, p, frame);
+  auto* plan = lamport_plan_of(block, scratch_words(p));
+  const auto total = num_peer_tokens(p.ws, p.tokens_per_rank);
+  SWITCHYARD_ROLLED
+  for (auto output = index; is_worker(p.ws, index) && output < total; output += num_workers(p.ws)) {
+    send_output<Block>(block, p, output, plan);
+  }
+}
+
+/// Where a sum finds this rank's own output.
+inline constexpr std::uint64_t own_output = 1;
+
+/// The leader tells the team the sources of a token: for each slot a row of the inbox, or own_output; then 0. They lie
+/// behind where an output goes, which blocks that help still write to.
+template <block Block>
+SWITCHYARD_DEVICE std::uint64_t* sources_of(Block& block, const combine_params& p) {
+  return lamport_plan_of(block, scratch_words(p)) + 1;
+}
+/// The rank of the slot that a lane of the leader tells first, as loaded.
+template <block Block>
+SWITCHYARD_DEVICE std::int32_t first_rank_of(Block& block, const combine_params& p, std::uint32_t token) {
+  const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
+  if (block.lane() >= slots || token >= p.num_tokens) return -1;
+  const auto* routes = p.ws.local<layout::route>(p.ws.layout.offset_of(layout::region::routes));
+  return routes[wide_product(token, slots) + block.lane()].rank;
+}
+template <block Block>
+SWITCHYARD_DEVICE void tell_sources(Block& block, const combine_params& p, std::uint32_t token, std::int32_t rank) {
   const auto& ws = p.ws;
   const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
-  const auto first_place = wide_product(token, slots);
-  const auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + first_place;
+  auto* sources = sources_of(block, p);
+  const auto first = wide_product(token, slots);
+  const auto* routes = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + first;
   SWITCHYARD_ROLLED
-  for (auto slot = block.thread_index(); slot < slots; slot += block.num_threads()) s.routes()[slot] = kept[slot];
-  block.sync();
-  std::uint32_t sources = 0;
-  SWITCHYARD_ROLLED
-  while (sources < slots && s.routes()[sources].rank >= 0) ++sources;
+  for (auto slot = block.lane(); slot <= slots; slot += block.lanes()) {
+    if (slot != block.lane()) rank = slot < slots && token < p.num_tokens ? routes[slot].rank : -1;
+    std::uint64_t source = 0;
+    if (rank == ws.rank) source = own_output;
+    if (rank >= 0 && rank != ws.rank) {
+      source = reinterpret_cast<std::uint64_t>(output_row(p, ws.rank, first + slot).words);
+    }
+    sources[slot] = source;
+  }
+}
 
-  // Worked out anew at each use: registers are scarcer.
-  const auto source_at = [&p, &ws, s, token](std::uint32_t slot) {
-    const auto route = s.routes()[slot];
-    if (route.rank != ws.rank) {
-      const auto place = wide_product(token, static_cast<std::uint32_t>(ws.layout.dims.slots())) + slot;
-      return arriving_output{nullptr, output_row(ws, ws.rank, place)};
-    }
-    const auto row = static_cast<std::uint32_t>(ws.rank) * static_cast<std::uint32_t>(p.tokens_per_rank) + route.row;
-    return arriving_output{p.expert_output + wide_product(row, p.outputs.items[0].row_bytes), nullptr};
-  };
-  const auto status = block.take_sum(p.output + wide_product(token, p.outputs.items[0].row_bytes), sources, source_at,
-                                     p.elements, p.type, bounds_for(frame, awaited::rows));
-  if (status != wait_status::ready) {
-    // What was taken of a row is gone, so the trailer, which stays, tells who is late.
-    std::int32_t late = -1;
+/// A thread on its way through the sum of a token: two units at a time, source after source in slot order, so that the
+/// order of the sum is the contract's whatever comes first.
+template <class Block>
+class output_summer {
+ public:
+  SWITCHYARD_DEVICE void begin(Block& block, const combine_params& p, std::uint32_t token) {
+    token_ = token;
+    unit_ = block.thread_index();
+    begin_units(block, p, sources_of(block, p));
+  }
+
+  /// False after so many fruitless polls; to be gone on with.
+  SWITCHYARD_DEVICE bool advance(Block& block, const combine_params& p, std::uint32_t polls) {
+    const auto* sources = sources_of(block, p);
+    const auto units = p.outputs.units_of_row();
     SWITCHYARD_ROLLED
-    for (std::uint32_t slot = 0; slot < sources && late < 0; ++slot) {
-      const auto source = source_at(slot);
-      if (source.words != nullptr && !is_closed(block, source.words, p.outputs.units_of_row()))
-        late = s.routes()[slot].rank;
+    while (unit_ < units) {
+      SWITCHYARD_ROLLED
+      while (sources[slot_] != 0) {
+        if (!take(block, p, sources) && --polls == 0) return false;
+      }
+      store(block, p);
+      unit_ += 2 * block.num_threads();
+      begin_units(block, p, sources);
     }
-    return settle(block, ws, frame, status, awaited::rows, late);
+    return true;
   }
+
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint32_t token() const { return token_; }
+  /// The slot whose output the thread waits for. What was taken of a row is gone, so nothing else tells.
+  [[nodiscard]] SWITCHYARD_DEVICE std::int32_t awaited_slot(const combine_params& p) const {
+    return unit_ < p.outputs.units_of_row() ? static_cast<std::int32_t>(slot_) : -1;
+  }
+
+ private:
+  /// Loads what this rank's own experts may have for the units, before it is known whether they do: then it is there
+  /// when its turn comes.
+  SWITCHYARD_DEVICE void begin_units(Block& block, const combine_params& p, const std::uint64_t* sources) {
+    slot_ = 0;
+    taken_ = 0;
+    const auto units = p.outputs.units_of_row();
+    if (unit_ >= units) return;
+    alone_ = sources[0] == 0 || sources[1] == 0;
+    const auto row = wide_product(static_cast<std::uint32_t>(p.ws.rank), p.tokens_per_rank) + token_;
+    own_[0] = block.load_unit(locate_output(p, unit_), row);
+    const auto second = unit_ + block.num_threads();
+    if (second < units) own_[1] = block.load_unit(locate_output(p, second), row);
+  }
+
+  /// Adds what the source at hand has for the two units. False while not all of it is here; what is is kept.
+  SWITCHYARD_DEVICE bool take(Block& block, const combine_params& p, const std::uint64_t* sources) {
+    if (sources[slot_] == own_output) {
+      words_[0] = own_[0];
+      words_[1] = own_[1];
+    } else {
+      const lamport_row row{reinterpret_cast<std::uint64_t*>(sources[slot_]), p.outputs.units_of_row()};
+      const auto second = unit_ + block.num_threads();
+      const auto before = taken_;
+      word_pair words[2]{};
+      if ((before & 1U) == 0) words[0] = block.load_words(row.at(unit_));
+      if ((before & 2U) == 0 && second < row.units) words[1] = block.load_words(row.at(second));
+      if ((before & 1U) == 0 && has_come(block, row, unit_, words[0])) {
+        rearm_unit(block, row, unit_);
+        words_[0] = words[0];
+        taken_ |= 1U;
+      }
+      if (second >= row.units) taken_ |= 2U;
+      if ((taken_ & 2U) == 0 && has_come(block, row, second, words[1])) {
+        rearm_unit(block, row, second);
+        words_[1] = words[1];
+        taken_ |= 2U;
+      }
+      if (taken_ != 3) return false;
+    }
+    // Where there is one source alone, its bits come back as they are.
+    block.add_unit(sum_[0], words_[0], slot_ == 0, alone_, p.type);
+    block.add_unit(sum_[1], words_[1], slot_ == 0, alone_, p.type);
+    taken_ = 0;
+    ++slot_;
+    return true;
+  }
+  SWITCHYARD_DEVICE void store(Block& block, const combine_params& p) {
+    const bool none = slot_ == 0;  // exact +0
+    const auto store_sum = [&](std::uint32_t unit, typename Block::unit_sum& sum) {
+      const auto words = none ? word_pair{} : block.rounded_unit(sum, alone_, p.type);
+      block.store_unit(locate_output(p, unit), {p.output, token_}, words);
+    };
+    store_sum(unit_, sum_[0]);
+    const auto second = unit_ + block.num_threads();
+    if (second < p.outputs.units_of_row()) store_sum(second, sum_[1]);
+  }
+
+  std::uint32_t token_ = ~std::uint32_t{0};
+  std::uint32_t unit_ = 0;  ///< the first of the two
+  std::uint32_t slot_ = 0;
+  std::uint32_t taken_ = 0;  ///< which of the two the source at hand has given
+  bool alone_ = false;
+  word_pair own_[2]{};
+  word_pair words_[2]{};  ///< of the source at hand
+  typename Block::unit_sum sum_[2];
+};
+
+/// The rank of the highest slot of a token that a thread waits for. [team]
+template <block Block>
+SWITCHYARD_DEVICE_APART std::int32_t awaited_rank(handed_over<Block> block, const combine_params& p,
+                                                  std::uint32_t token, std::int32_t mine) {
+  const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
+  auto slot = slots;
   SWITCHYARD_ROLLED
-  for (auto slot = block.thread_index(); slot < sources; slot += block.num_threads()) {
-    const auto source = source_at(slot);
-    if (source.words != nullptr) close_row(block, source.words, p.outputs.units_of_row());
-  }
+  while (slot > 0 && block.team_sum(mine + 1 == static_cast<std::int32_t>(slot) ? 1 : 0) == 0) --slot;
+  block.sync();
+  const auto* routes = p.ws.local<layout::route>(p.ws.layout.offset_of(layout::region::routes));
+  return slot == 0 ? -1 : routes[wide_product(token, slots) + slot - 1].rank;
+}
+
+/// Goes on to the worker's next token, and tells the team its sources. False when there is none. [team]
+template <block Block>
+SWITCHYARD_DEVICE bool next_sum(Block& block, const combine_params& p, output_summer<Block>& summer) {
+  const auto token = summer.token() + num_workers(p.ws);
+  if (token >= p.num_tokens) return false;
+  if (block.leads()) tell_sources(block, p, token, first_rank_of(block, p, token));
+  block.sync();
+  summer.begin(block, p, token);
   return true;
+}
+
+/// The rest of a combine from `stage` on, whatever is unusual. `summer`: of the token at hand, once all is sent. [team]
+template <block Block>
+SWITCHYARD_DEVICE_APART void finish_combine(handed_over<Block> block, const combine_params& p, lamport_stage stage,
+                                            output_summer<std::remove_reference_t<Block>> summer,
+                                            header_reader reader) {
+  const auto& ws = p.ws;
+  const auto index = block.block_index();
+  auto& frame = lamport_frame_of(block, scratch_words(p));
+  bool succeeded = true;
+  bool sums = is_worker(ws, index);
+  if (stage == lamport_stage::outside) (void)enter_lamport(block, p, phase::combine, frame, is_clerk(ws, index), [] {});
+  complete_frame(block, p, phase::combine, frame);
+  if (stage != lamport_stage::sent) {
+    succeeded = open_late(block, ws, frame);
+    if (succeeded && (frame.claim & 1U) == 0) send_part_of(block, p, frame, index);
+    block.allow_next_launch();
+    sums = sums && succeeded && index < p.num_tokens;
+    block.sync();
+    if (block.leads()) tell_sources(block, p, index, first_rank_of(block, p, index));
+    block.sync();
+    if (sums) summer.begin(block, p, index);
+  }
+  if (succeeded && is_clerk(ws, index)) succeeded = await_headers(block, p, frame, reader, 0, [](std::int32_t) {});
+  SWITCHYARD_ROLLED
+  while (sums && succeeded) {
+    const auto status = wait_and_help(
+        block, p, frame, [&](std::uint32_t polls) { return summer.advance(block, p, polls); }, awaited::rows,
+        [] { return false; });
+    if (status != wait_status::ready) {
+      const auto late = awaited_rank<Block>(block, p, summer.token(), summer.awaited_slot(p));
+      succeeded = settle(block, ws, frame, status, awaited::rows, late);
+    }
+    sums = succeeded && next_sum(block, p, summer);
+  }
+  if (succeeded) {
+    leave_succeeded(block, ws, phase::combine);
+  } else {
+    block.sync();
+    // A failed combine must not be mistaken for a result.
+    leave_failed<Block>(block, ws, frame, [&] { block.fill_nan(p.output, p.num_tokens * p.elements, p.type); });
+  }
 }
 
 template <block Block>
 SWITCHYARD_DEVICE void lamport_combine(Block& block, const combine_params& p) {
-  const lamport_combine_scratch s{block.scratch(scratch_words(p))};
-  const auto frame = enter(block, p.ws, phase::combine, p.words, p.words_digest, [&] { s.prepare(block, p); });
-  bool succeeded = frame.open;
-  if (frame.open) {
-    const auto& ws = p.ws;
-    const auto ranks = static_cast<std::uint32_t>(ws.ep_size);
-    const auto peers = ranks - 1;
-    const auto first_send = 1 + ranks;
-    const auto first_check = first_send + peers * p.chunks();
-    const auto first_sum = first_check + ranks;
-    const auto num_tokens = static_cast<std::uint32_t>(p.num_tokens);
-    const auto collect = first_sum + (num_tokens == 0 ? 0U : ((num_tokens - 1) >> p.reduce_shift) + 1);
-    succeeded = run_roles(
-        block, ws, frame, std::uint64_t{collect} + 1, first_check, [&] { s.prepare(block, p); },
-        [&](std::uint64_t drawn) {
-          const auto role = static_cast<std::uint32_t>(drawn);
-          if (role == 0) {
-            grant_credits(block, ws, frame);
-            return true;
-          }
-          if (role < first_send) {
-            tell_origin(block, p, frame, static_cast<std::int32_t>(role - 1));
-            return true;
-          }
-          if (role < first_check) {
-            // The first tokens of every origin before the second ones of any, each rank beginning with another.
-            const auto send = role - first_send;
-            const auto origin = (static_cast<std::uint32_t>(ws.rank) + 1 + send % peers) % ranks;
-            send_output_words(block, p, frame, s, static_cast<std::int32_t>(origin), send / peers);
-            return true;
-          }
-          if (role < first_sum) {
-            return check_owner(block, p, frame, static_cast<std::int32_t>(role - first_check), s.tally());
-          }
-          if (role == collect) return collect_credits(block, ws, frame);
-          const auto first = (role - first_sum) << p.reduce_shift;
-          const auto last = first + static_cast<std::uint32_t>(p.reduce_tokens());
-          SWITCHYARD_ROLLED
-          for (auto token = first; token < last && token < num_tokens; ++token) {
-            if (token != first) block.sync();  // the routes of the last one have been looked at
-            if (!sum_arriving(block, p, frame, s, token)) return false;
-          }
-          return true;
-        });
+  const auto& ws = p.ws;
+  const auto index = block.block_index();
+  output_summer<Block> summer;
+  header_reader reader;
+  if (ws.num_blocks == 1) return finish_combine<Block>(block, p, lamport_stage::outside, summer, reader);
+  auto& frame = lamport_frame_of(block, scratch_words(p));
+  auto* plan = lamport_plan_of(block, scratch_words(p));
+  const auto total = num_peer_tokens(ws, p.tokens_per_rank);
+  const bool clerk = is_clerk(ws, index);
+  {
+    const bool is_there = !clerk && index < total;
+    const auto of = is_there ? peer_token_at(ws, index) : peer_token{};
+    output_units<Block> units;
+    auto place = no_place;
+    std::int32_t rank = -1;
+    if (!clerk && block.leads()) {
+      if (is_there) place = kept_place(block, p, of);
+      rank = first_rank_of(block, p, index);
+    }
+    if (is_there) units.load(block, p, row_of(p, of), 0);
+    if (!enter_lamport(block, p, phase::combine, frame, clerk, [&] {
+          tell_sources(block, p, index, rank);
+          if (block.lane() == 0) *plan = destination_of(p, of, place);
+        })) {
+      return finish_combine<Block>(block, p, lamport_stage::entered, summer, reader);
+    }
+    if (*plan != 0) {
+      units.send(block, p, 0, *plan);
+      if (p.outputs.units_of_row() > 2 * block.num_threads()) {
+        send_rest_of_output<Block>(block, p, row_of(p, of), *plan);
+      }
+    }
   }
-  // A failed combine must not be mistaken for a result.
-  leave(block, p.ws, frame, succeeded, [&] { block.fill_nan(p.output, p.num_tokens * p.elements, p.type); });
+  if (clerk) {
+    send_as_clerk(block, p, frame);
+    block.allow_next_launch();
+    const auto status = block.wait_until(
+        [&](std::uint32_t polls) {
+          return reader.advance(
+              block, ws, frame, 0, [](std::int32_t) {}, polls);
+        },
+        no_bounds(awaited::header), [] { return true; });
+    if (!block.all(status == wait_status::ready && !reader.differs)) {
+      return finish_combine<Block>(block, p, lamport_stage::sent, summer, reader);
+    }
+  } else {
+    SWITCHYARD_ROLLED
+    for (auto output = index + num_workers(ws); output < total; output += num_workers(ws)) {
+      send_output<Block>(block, p, output, plan);
+    }
+    block.allow_next_launch();
+    if (index < p.num_tokens) {
+      summer.begin(block, p, index);
+      SWITCHYARD_ROLLED
+      do {
+        const auto status = block.wait_until([&](std::uint32_t polls) { return summer.advance(block, p, polls); },
+                                             no_bounds(awaited::rows), [] { return true; });
+        if (status != wait_status::ready) {
+          return finish_combine<Block>(block, p, lamport_stage::sent, summer, reader);
+        }
+      } while (next_sum(block, p, summer));
+    }
+  }
+  leave_succeeded(block, ws, phase::combine);
 }
 
 }  // namespace switchyard::protocol

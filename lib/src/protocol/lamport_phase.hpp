@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Lamport phases share: the credits by which re-armed memory is handed over, and trailers.
+// What the Lamport phases share: entering and leaving without a word that all blocks of the rank meet at, credits,
+// headers, and the sends of blocks that have not come.
+//
+// Work is dealt by the number of a block. The last block is the clerk: it sends and awaits what is told once; where it
+// is the only one it also does what the others, the workers, do. All that a block sends it sends before it waits.
+// Whoever has waited for long sends what blocks that are not resident have not claimed, so that a grid of which only a
+// part is resident sends everything (docs/decisions/011).
+//
+// The usual course of a worker is written out apart from everything else, and ends in a call of the rest where
+// something is unusual: what a function may need after a call that it hardly ever makes would be kept in memory all the
+// time.
 #pragma once
 
 #include <cstdint>
@@ -8,64 +18,355 @@
 
 namespace switchyard::protocol {
 
-/// Tells every rank that what this one has re-armed in earlier phases may be written again. Those re-arming stores are
-/// of launches that have ended before this one on the stream, so they happen before the release here; it pairs with the
-/// acquire in collect_credits of each peer, whose later launches store to the same words. A role of its own: nobody who
-/// sends waits for the release.
+/// Where a block of a Lamport phase stands: in the team's scratch, because a usual course needs little of it. On a GPU
+/// a thread that waits for each of its instructions gets through some 250 of them in a microsecond.
+struct lamport_frame : phase_frame {
+  std::uint64_t step_index;
+  std::uint32_t warm_phases_left;
+  std::uint32_t lamport_epoch;  ///< of the last Lamport phase, 0: there was none
+  std::uint32_t phase_due;
+  standing stands;
+  std::uint32_t claim;  ///< what stood there: 0 in its lowest bit where nobody has sent what this block is to send
+};
+inline constexpr std::uint64_t lamport_frame_words = (sizeof(lamport_frame) + 15) / 16 * 4;
+static_assert(lamport_frame_words <= most_lamport_frame_words);
 template <block Block>
-SWITCHYARD_DEVICE void grant_credits(Block& block, const workspace_handle& ws, const phase_frame& frame) {
-  block.publish(
-      static_cast<std::uint64_t>(ws.ep_size),
-      [&](std::uint64_t peer) {
-        return ws.header(static_cast<std::int32_t>(peer), frame.which, frame.parity, ws.rank) +
-               static_cast<std::uint64_t>(header_word::rearm_credit);
-      },
-      layout::tagged(1, frame.epoch));
+SWITCHYARD_DEVICE lamport_frame& lamport_frame_of(Block& block, std::uint64_t words) {
+  return *reinterpret_cast<lamport_frame*>(block.scratch(words));
+}
+/// Behind it, what the leader tells the team of a row that it sends or sums.
+template <block Block>
+SWITCHYARD_DEVICE std::uint64_t* lamport_plan_of(Block& block, std::uint64_t words) {
+  return reinterpret_cast<std::uint64_t*>(block.scratch(words) + most_lamport_frame_words);
 }
 
-/// Acquires every rank's credit before the phase may end.
+SWITCHYARD_DEVICE inline std::uint32_t num_workers(const workspace_handle& ws) {
+  return ws.num_blocks > 1 ? ws.num_blocks - 1 : 1;
+}
+SWITCHYARD_DEVICE inline bool is_worker(const workspace_handle& ws, std::uint32_t block) {
+  return block < num_workers(ws);
+}
+SWITCHYARD_DEVICE inline bool is_clerk(const workspace_handle& ws, std::uint32_t block) {
+  return block == ws.num_blocks - 1;
+}
+
+constexpr phase other_phase(phase which) { return which == phase::dispatch ? phase::combine : phase::dispatch; }
+
+/// Waits for credits that have not come when this rank wants to store: their granter is in the phase before this one.
+/// [team]
 template <block Block>
-SWITCHYARD_DEVICE bool collect_credits(Block& block, const workspace_handle& ws, const phase_frame& frame) {
-  const auto has_come = [&](std::uint64_t source) {
-    const auto* words = ws.header(ws.rank, frame.which, frame.parity, static_cast<std::int32_t>(source));
-    const auto word = block.poll_flag(words + static_cast<std::uint64_t>(header_word::rearm_credit));
-    return layout::tag_of(word) == frame.epoch;
+SWITCHYARD_DEVICE_APART bool await_credits(handed_over<Block> block, const workspace_handle& ws,
+                                           const lamport_frame& frame) {
+  const auto has_come = [&](std::uint64_t granter) {
+    const auto rank = static_cast<std::int32_t>(granter);
+    if (rank == ws.rank) return true;
+    const auto tag = layout::tag_of(block.poll_flag(ws.credit(ws.rank, other_phase(frame.which), rank)));
+    // Where other blocks have sent all that this rank is to send, its granter may be a phase ahead of this block, and
+    // have overwritten its credit by the next one, which covers more.
+    return tag == frame.lamport_epoch || tag == layout::next_epoch(frame.epoch);
   };
   const auto ranks = static_cast<std::uint64_t>(ws.ep_size);
   const auto status = block.wait_all(ranks, has_come, bounds_for(frame, awaited::header), [] { return false; });
+  block.sync();
   if (status == wait_status::ready) return true;
   std::uint64_t late = 0;
   SWITCHYARD_ROLLED
   while (late < ranks && has_come(late)) ++late;
-  return settle(block, ws, frame, status, awaited::header, late < ranks ? static_cast<std::int32_t>(late) : -1);
+  const auto about = block.broadcast(late < ranks ? static_cast<std::int32_t>(late) : -1);
+  return settle(block, ws, frame, status, awaited::header, about);
 }
 
-/// The words of one sent row that travelled as stand-ins: a flag, then a bit for each word. In the scratch, zeroed
-/// before each role.
-struct exception_list {
-  std::uint32_t* words;
-  std::uint32_t units;
-
-  static constexpr std::uint64_t scratch_words(std::uint64_t units) { return exception_scratch_words(1, units); }
-
-  template <block Block>
-  SWITCHYARD_DEVICE void add(Block& block, std::uint32_t unit, std::uint32_t bits) const {
-    block.scratch_or(words, 1);
-    block.scratch_or(words + 1 + unit / 16, bits << (2 * (unit % 16)));
+/// Enters a Lamport phase: reads where the round stands from the block's own copy, claims what the block is to send,
+/// and acquires every rank's credit. All of it by the leader, who also calls plan(). What is sent first is under way
+/// already, so that it is waited for together with everything here. Whether all is as usual: the phase may go on, every
+/// credit is there, and the block is to send; of the frame, the epoch and the claim are known then, and what the clerk
+/// tells and compares. [team]
+template <block Block, class Params, class Plan>
+SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which, lamport_frame& frame, bool as_clerk,
+                                     Plan plan) {
+  const workspace_handle& ws = p.ws;
+  bool as_usual = true;
+  if (as_clerk && block.thread_index() == 0) frame.start_ns = block.now_ns();
+  if (block.leads()) {
+    auto& round = ws.round();
+    auto& own = ws.block_state(block.block_index());
+    const auto claim = block.lane() == 0 ? block.fetch_or(&own.claim, 1) : 0;
+    const auto poison = block.load_u32(&round.poison);
+    const auto told = block.poll(ws.template local<std::uint64_t>(ws.layout.offset_of(layout::region::notice)));
+    const auto epoch = own.epoch;
+    const auto lamport_epoch = own.lamport_epoch;
+    const auto phase_due = own.phase_due;
+    const auto incarnation = round.incarnation;
+    const auto step_index = as_clerk ? own.step_index : 0;
+    // Acquires what peers have re-armed before this phase stores to it: pairs with publish in send_as_clerk. The team's
+    // barrier hands it on.
+    SWITCHYARD_ROLLED
+    for (auto i = block.lane(); i < static_cast<std::uint32_t>(ws.ep_size); i += block.lanes()) {
+      const auto granter = static_cast<std::int32_t>(i);
+      const auto word = block.poll_flag(ws.credit(ws.rank, other_phase(which), granter));
+      as_usual &= granter == ws.rank || lamport_epoch == 0 || layout::tag_of(word) == lamport_epoch;
+    }
+    plan();
+    if (block.lane() == 0) {
+      frame.epoch = epoch;
+      frame.claim = claim;
+      if (as_clerk) {
+        frame.which = which;
+        frame.parity = step_index & 1U;
+        frame.incarnation = incarnation;
+        frame.digest = finished_digest(p.words_digest, incarnation);
+      }
+    }
+    as_usual &= (claim & 1U) == 0 && poison == 0 && layout::tag_of(told) != incarnation &&
+                phase_due == static_cast<std::uint32_t>(which);
   }
-  [[nodiscard]] SWITCHYARD_DEVICE bool empty() const { return *words == 0; }
+  return block.all(as_usual);
+}
+
+/// Writes down what a block knows of the phase beyond what a usual course needs. [team]
+template <block Block, class Params>
+SWITCHYARD_DEVICE void complete_frame(Block& block, const Params& p, phase which, lamport_frame& frame) {
+  const workspace_handle& ws = p.ws;
+  if (block.thread_index() == 0) {
+    auto& round = ws.round();
+    const auto& own = ws.block_state(block.block_index());
+    const auto* notice = ws.template local<std::uint64_t>(ws.layout.offset_of(layout::region::notice));
+    const auto poison = block.load_u32(&round.poison);
+    const auto told = block.poll(notice);
+    lamport_frame now;
+    now.which = which;
+    now.words = &p.words;
+    now.epoch = own.epoch;
+    now.step_index = own.step_index;
+    now.warm_phases_left = own.warm_phases_left;
+    now.lamport_epoch = own.lamport_epoch;
+    now.phase_due = own.phase_due;
+    now.incarnation = round.incarnation;
+    now.timeout_ns = now.warm_phases_left > 0 ? round.warmup_timeout_ns : round.timeout_ns;
+    now.parity = now.step_index & 1U;
+    now.digest = finished_digest(p.words_digest, now.incarnation);
+    now.start_ns = block.now_ns();
+    now.bounds = {notice, now.incarnation, now.start_ns + now.timeout_ns, awaited::nothing};
+    now.claim = frame.claim;
+    now.stands = poison != 0                               ? standing::failed
+                 : layout::tag_of(told) == now.incarnation ? standing::noticed
+                                                           : standing::sound;
+    now.open = now.stands == standing::sound && now.phase_due == static_cast<std::uint32_t>(which);
+    frame = now;
+  }
+  block.sync();
+}
+
+/// What the clerk sends: tells every rank what this one declares, and that what this one has re-armed in earlier phases
+/// may be stored to again. Those re-arming stores are of launches that have ended before this one on the stream, so
+/// they happen before the release here; it pairs with the acquire in enter_lamport of each peer's next phase. [team]
+template <block Block, class Params>
+SWITCHYARD_DEVICE void send_as_clerk(Block& block, const Params& p, const phase_frame& frame) {
+  const workspace_handle& ws = p.ws;
+  // First, while this block has nothing else under way that the release would wait for; the header is posted by threads
+  // that release nothing.
+  block.publish(
+      static_cast<std::uint64_t>(ws.ep_size),
+      [&](std::uint64_t peer) {
+        const auto rank = static_cast<std::int32_t>(peer);
+        return rank == ws.rank ? nullptr : ws.credit(rank, frame.which, ws.rank);
+      },
+      layout::tagged(1, frame.epoch));
+  SWITCHYARD_ROLLED
+  for (std::int32_t rank = 0; rank < ws.ep_size; ++rank) {
+    SWITCHYARD_ROLLED
+    for (auto index = block.num_threads() - 1 - block.thread_index(); index < fixed_header_words;
+         index += block.num_threads()) {
+      if (!is_posted_apart(index)) post_fixed_word(block, ws, frame, p.words, rank, index);
+    }
+  }
+}
+
+/// A thread of the clerk on its way through what every source tells it: its header, and who is to come. By the last
+/// threads of the team: those that release the credit come later, and should have nothing left to do.
+struct header_reader {
+  std::int32_t source = 0;
+  std::uint32_t token = 0;
+  bool differs = false;  ///< the header of some source does
+  bool waited = false;   ///< for `source`
+
+  /// `tokens`: whose presence is awaited from every source; on_token(source) is called for those that are here.
+  template <class Block, class OnToken>
+  SWITCHYARD_DEVICE bool advance(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                 std::uint32_t tokens, OnToken on_token, std::uint32_t polls) {
+    const auto me = block.num_threads() - 1 - block.thread_index();
+    SWITCHYARD_ROLLED
+    for (; source < ws.ep_size; ++source, token = 0) {
+      const auto* header = ws.header(ws.rank, frame.which, frame.parity, source);
+      SWITCHYARD_ROLLED
+      for (;;) {
+        const bool more = token + me < tokens;
+        if (!more && !block.leads()) break;
+        const auto digest = block.poll(header);
+        // Under way together with the digest.
+        const auto presence = more ? block.poll(ws.presence(ws.rank, source, token + me)) : 0;
+        const bool has_header = layout::tag_of(digest) == frame.epoch;
+        if (has_header && layout::data_of(digest) != frame.digest) {
+          // With another T it sends another number of words: this ends the wait for all of them.
+          differs = true;
+          break;
+        }
+        if (has_header && !more) break;
+        if (more && layout::tag_of(presence) == frame.epoch) {
+          if (layout::data_of(presence) != 0) on_token(source);
+          token += block.num_threads();
+        } else {
+          waited = true;
+          if (--polls == 0) return false;
+        }
+      }
+      // What was here when it was looked for took no time of anybody's.
+      if (me == 0) note_arrival(block, ws, frame, source, waited ? block.now_ns() - frame.start_ns : 0);
+      waited = false;
+    }
+    return true;
+  }
 };
 
-/// Completes a row whose units have been stored: the trailer, and behind it the list of exceptions where there are any.
-/// [thread]
-template <block Block>
-SWITCHYARD_DEVICE void complete_row(Block& block, std::uint64_t* row, const exception_list& list, std::uint32_t slot) {
-  block.store_word(row + layout::trailer_word(list.units), trailer_of(slot, !list.empty()));
-  if (list.empty()) return;
+/// Sends what blocks of this launch are to send that have not claimed it: they may wait for the places of blocks that
+/// wait. Of a phase with these parameters, by its send_part. [team]
+template <block Block, class Params>
+SWITCHYARD_DEVICE_APART void send_for_others(handed_over<Block> block, const Params& p, phase_frame frame) {
+  const workspace_handle& ws = p.ws;
+  const auto free = layout::unclaimed(frame.epoch);
+  std::uint32_t found = 0;
   SWITCHYARD_ROLLED
-  for (std::uint64_t i = 0; i < layout::exception_words(list.units); ++i) {
-    block.store_word(row + layout::exceptions_word(list.units) + i, exception_word(list.words[1 + i]));
+  for (auto i = block.thread_index(); i < ws.num_blocks; i += block.num_threads()) {
+    if (block.load_u32(&ws.block_state(i).claim) == free) ++found;
   }
+  const bool any = block.team_sum(found) != 0;
+  SWITCHYARD_ROLLED
+  for (std::uint32_t i = 0; any && i < ws.num_blocks; ++i) {
+    const bool mine = block.thread_index() == 0 && block.swap_if(&ws.block_state(i).claim, free, free | 1U);
+    if (block.broadcast(mine)) send_part_of(block, p, frame, i);
+  }
+  block.sync();
+}
+
+/// wait_until that helps, once, when it has lasted.
+template <block Block, class Params, class Advance, class Probe>
+SWITCHYARD_DEVICE wait_status wait_and_help(Block& block, const Params& p, const phase_frame& frame, Advance advance,
+                                            awaited what, Probe probe) {
+  constexpr std::uint64_t help_after_ns = 100'000;
+  bool helped = false;
+  SWITCHYARD_ROLLED
+  for (;;) {
+    const auto status = block.wait_until(advance, bounds_for(frame, what), [&] {
+      return probe() || (!helped && block.now_ns() - frame.start_ns > help_after_ns);
+    });
+    if (status != wait_status::probed || helped) return status;
+    helped = true;
+    send_for_others<Block>(block, p, frame);
+  }
+}
+
+/// The fault of a wait for all headers that has ended badly, or found one that differs. [team]
+template <block Block>
+SWITCHYARD_DEVICE_APART void raise_from_headers(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
+                                                wait_status status) {
+  std::int32_t late = -1;
+  SWITCHYARD_ROLLED
+  for (std::int32_t source = 0; source < ws.ep_size; ++source) {
+    const auto word = block.broadcast(block.poll(ws.header(ws.rank, frame.which, frame.parity, source)));
+    const bool fresh = layout::tag_of(word) == frame.epoch;
+    if (fresh && layout::data_of(word) != frame.digest) return raise_from_digest<Block>(block, ws, frame, source);
+    if (fresh || late >= 0) continue;
+    if (status != wait_status::probed || block.broadcast(is_ahead(block, ws, frame, source))) late = source;
+  }
+  raise_from_wait<Block>(block, ws, frame, status, awaited::header, late);
+}
+
+/// Goes on waiting for the headers of all ranks, with a reader that has not come to the end or has seen one that
+/// differs. Whether all declare the same step. [team]
+template <block Block, class Params, class OnToken>
+SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_frame& frame, header_reader reader,
+                                     std::uint32_t tokens, OnToken on_token) {
+  const workspace_handle& ws = p.ws;
+  // A header that differs ends the wait for those of others; so does one of this epoch in the slots of the other phase,
+  // whose sender took the steps in another order.
+  const auto probe = [&] {
+    SWITCHYARD_ROLLED
+    for (std::int32_t source = 0; source < ws.ep_size; ++source) {
+      const auto digest = block.poll(ws.header(ws.rank, frame.which, frame.parity, source));
+      const bool fresh = layout::tag_of(digest) == frame.epoch;
+      if (fresh ? layout::data_of(digest) != frame.digest : is_ahead(block, ws, frame, source)) return true;
+    }
+    return false;
+  };
+  const auto status = wait_and_help(
+      block, p, frame, [&](std::uint32_t polls) { return reader.advance(block, ws, frame, tokens, on_token, polls); },
+      awaited::header, probe);
+  if (block.all(status == wait_status::ready && !reader.differs)) return true;
+  raise_from_headers<Block>(block, ws, frame, status);
+  return false;
+}
+
+/// What a Lamport phase that has failed does: the first block to fail waits until all blocks of the launch have left,
+/// so that nobody else of this rank touches the workspace, and makes the phase harmless. In a poisoned workspace no
+/// block has done anything.
+template <block Block, class Spoil>
+SWITCHYARD_DEVICE_APART void leave_failed(handed_over<Block> block, const workspace_handle& ws,
+                                          const lamport_frame& frame, Spoil spoil) {
+  constexpr std::uint64_t others_may_be_queued_ns = 10'000'000'000;
+  auto& round = ws.round();
+  bool first = false;
+  if (block.thread_index() == 0) {
+    block.depart(&ws.block_state(block.block_index()).left, frame.epoch);
+    first = block.arrive(&round.blocks_failed, 1) == 0;
+  }
+  first = block.broadcast(first);
+  if (first) {
+    await_announcement<Block>(block, ws);
+    const auto patience = block.broadcast(block.now_ns()) + frame.timeout_ns + others_may_be_queued_ns;
+    (void)block.wait_all(
+        frame.stands == standing::failed ? 0 : ws.num_blocks,
+        [&](std::uint64_t i) {
+          return block.load_departed(&ws.block_state(static_cast<std::uint32_t>(i)).left) == frame.epoch;
+        },
+        {nullptr, 0, patience, awaited::nothing}, [] { return false; });
+    spoil();
+    block.sync();
+    if (block.thread_index() == 0) {
+      block.store_u32(&round.poison, 1);
+      block.store_u32(&round.blocks_failed, 0);
+    }
+  }
+  block.sync();
+}
+
+/// Leaves a Lamport phase that has succeeded: each block leaves the state of the next phase for itself, and for numbers
+/// that this launch has no blocks for. [team]
+template <block Block>
+SWITCHYARD_DEVICE void leave_succeeded(Block& block, const workspace_handle& ws, phase which) {
+  const auto index = block.block_index() + block.thread_index() * ws.num_blocks;
+  const auto& own = ws.block_state(block.block_index());
+  const auto epoch = own.epoch;
+  const auto next = state_after(which, epoch, own.step_index, own.warm_phases_left);
+  block.sync();
+  if (index >= layout::max_lamport_blocks) return;
+  SWITCHYARD_ROLLED
+  for (auto i = index; i < layout::max_lamport_blocks; i += block.num_threads() * ws.num_blocks) {
+    store_block_state(block, ws, i, next);
+    block.store_u32(&ws.block_state(i).lamport_epoch, epoch);
+  }
+  if (block.thread_index() != 0) return;
+  if (index == 0) store_round(block, ws, next);
+  block.depart(&ws.block_state(index).left, epoch);
+}
+
+/// What is left to do in a phase after enter_lamport for what is not as usual. [team]
+template <block Block>
+SWITCHYARD_DEVICE bool open_late(Block& block, const workspace_handle& ws, const lamport_frame& frame) {
+  if (!frame.open) {
+    refuse<Block>(block, ws, frame, frame.stands, frame.phase_due);
+    return false;
+  }
+  return frame.lamport_epoch == 0 || await_credits<Block>(block, ws, frame);
 }
 
 }  // namespace switchyard::protocol

@@ -33,6 +33,9 @@ struct workspace_handle {
   [[nodiscard]] SWITCHYARD_DEVICE layout::round_state& round() const {
     return *reinterpret_cast<layout::round_state*>(self + layout.offset_of(layout::region::round_state));
   }
+  [[nodiscard]] SWITCHYARD_DEVICE layout::block_state& block_state(std::uint32_t index) const {
+    return reinterpret_cast<layout::block_state*>(self + layout.offset_of(layout::region::lamport_blocks))[index];
+  }
   [[nodiscard]] SWITCHYARD_DEVICE std::byte* base_of(std::int32_t peer) const {
     return peer < num_near_peers ? near_peers[static_cast<std::size_t>(peer)] : peers[peer];
   }
@@ -62,6 +65,16 @@ struct workspace_handle {
   [[nodiscard]] SWITCHYARD_DEVICE layout::notice_words& notice() const {
     return *local<layout::notice_words>(layout.offset_of(layout::region::notice));
   }
+  /// In the workspace of `receiver`: the credit that `granter` gives in Lamport phases `which`.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* credit(std::int32_t receiver, phase which,
+                                                        std::int32_t granter) const {
+    return at<std::uint64_t>(receiver, layout.lamport_credit_offset(which, static_cast<std::uint64_t>(granter)));
+  }
+  /// In the workspace of `receiver`: whether a token of `source` goes there.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* presence(std::int32_t receiver, std::int32_t source,
+                                                          std::uint32_t token) const {
+    return at<std::uint64_t>(receiver, layout.lamport_presence_offset(static_cast<std::uint64_t>(source), token));
+  }
   /// When the header of `source` was first seen in this rank's last `which`.
   [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* arrival(phase which, std::int32_t source) const {
     return local<std::uint64_t>(layout.arrival_offset(which, static_cast<std::uint64_t>(source)));
@@ -87,10 +100,8 @@ struct dispatch_params {
   std::uint64_t num_tokens = 0;       ///< n
   std::uint64_t tokens_per_rank = 1;  ///< T
   std::uint32_t chunk_shift = 0;      ///< of chunk_tokens(): a GPU shifts in no time, and divides in a long one
-  /// fence: receive_parts_shift(T), from the host, where std::bit_width can be relied on; lamport: of the tokens that a
-  /// role receives.
-  std::uint32_t receive_shift = 0;
-  bool routes_all = false;  ///< every block routes all tokens at once, not those of its roles one by one
+  std::uint32_t receive_shift = 0;    ///< receive_parts_shift(T), from the host, where std::bit_width can be relied on
+  bool routes_all = false;            ///< every block routes all tokens at once, not those of its roles one by one
 
   /// Tokens that one role sends.
   [[nodiscard]] constexpr std::uint64_t chunk_tokens() const { return std::uint64_t{1} << chunk_shift; }
@@ -123,21 +134,20 @@ struct header_tally {
 };
 inline constexpr std::uint64_t header_tally_words = sizeof(header_tally) / sizeof(std::uint32_t);
 
-/// What a role that sends so many Lamport rows of so many units lists their exceptions in.
-constexpr std::uint64_t exception_scratch_words(std::uint64_t rows, std::uint64_t units) {
-  return rows * (1 + layout::exception_words(units));
-}
+/// What the leader of a Lamport block tells its team, in 32-bit words: where the block stands, and a pointer for each
+/// of a row's slots.
+inline constexpr std::uint64_t most_lamport_frame_words = 40;
+constexpr std::uint64_t lamport_plan_words(std::uint64_t slots) { return most_lamport_frame_words + 2 * (slots + 2); }
 
 /// 32-bit words of scratch that a block needs: rows of earlier tokens for every rank; bits of tokens for every
-/// rank; ranks of each of the chunk's tokens; Lamport: lists of exceptions of these, and the bitmap of a source.
+/// rank; ranks of each of the chunk's tokens. Lamport: rows from every rank.
 constexpr std::uint64_t scratch_words(const dispatch_params& p) {
   const auto words = (p.routed_tokens() + 31) / 32;  // a chunk never straddles a word that it does not fill
   const auto ranks = static_cast<std::uint64_t>(p.ws.ep_size);
-  auto needed = header_tally_words + ranks * (1 + words) + p.chunk_tokens() * p.ws.layout.dims.slots();
   if (transport_of(p.words) == transport::lamport) {
-    needed += exception_scratch_words(p.chunk_tokens(), p.payloads.units_of_row()) + (p.tokens_per_rank + 31) / 32;
+    return (lamport_plan_words(p.ws.layout.dims.slots()) + ranks + 3) / 4 * 4;
   }
-  return needed;
+  return header_tally_words + ranks * (1 + words) + p.chunk_tokens() * p.ws.layout.dims.slots();
 }
 
 struct combine_params {
@@ -151,7 +161,7 @@ struct combine_params {
   std::uint64_t elements = 0;  ///< h
   std::uint64_t num_tokens = 0;
   std::uint64_t tokens_per_rank = 1;
-  std::uint32_t chunk_shift = 0;   ///< of chunk_tokens(); lamport: of the tokens whose outputs a role sends
+  std::uint32_t chunk_shift = 0;   ///< of chunk_tokens()
   std::uint32_t reduce_shift = 0;  ///< of reduce_tokens()
   std::uint32_t senders = 1;       ///< blocks that go on sending until all is sent, >= 1
 
@@ -167,14 +177,10 @@ struct combine_params {
 /// Where a combine has the routes of the tokens that it sums in its scratch: behind the tally and the count of rows for
 /// each rank, where 8 bytes are aligned.
 constexpr std::uint64_t combine_routes_word(std::uint64_t ranks) { return (header_tally_words + ranks + 1) / 2 * 2; }
-/// Lamport: routes of one token, or where rows go and what their exceptions are, right behind the tally.
+/// Lamport phases have the leader's words instead.
 constexpr std::uint64_t scratch_words(const combine_params& p) {
   const auto& dims = p.ws.layout.dims;
-  if (transport_of(p.words) == transport::lamport) {
-    const auto of_token = dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
-    const auto to_send = p.chunk_tokens() + exception_scratch_words(p.chunk_tokens(), p.outputs.units_of_row());
-    return combine_routes_word(0) + (of_token > to_send ? of_token : to_send);
-  }
+  if (transport_of(p.words) == transport::lamport) return (lamport_plan_words(dims.slots()) + 3) / 4 * 4;
   const auto routes = p.reduce_tokens() * dims.slots() * (sizeof(layout::route) / sizeof(std::uint32_t));
   return combine_routes_word(dims.ep_size) + routes;
 }

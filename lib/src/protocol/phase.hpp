@@ -29,9 +29,27 @@ struct entry_words {
   standing stands;
 };
 
-/// Enters a phase: reads where the workspace stands, draws the first ticket, and refuses to go on when the workspace is
-/// poisoned, when a peer has already told of a fault, or when another phase is due. `prepare` readies the scratch for
-/// the first role, and whatever of it takes time goes on meanwhile.
+/// Whether a block may go on: not when the workspace is poisoned, when a peer has already told of a fault, or when
+/// another phase is due. [team]
+template <block Block>
+SWITCHYARD_DEVICE_APART void refuse(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
+                                    standing stands, std::uint32_t phase_due) {
+  if (stands == standing::failed) return;
+  if (stands == standing::noticed) {
+    return raise_from_wait<Block>(block, ws, frame, wait_status::notice, awaited::nothing, -1);
+  }
+  raise_out_of_order<Block>(block, ws, frame, phase_due);
+}
+template <block Block>
+SWITCHYARD_DEVICE bool may_go_on(Block& block, const workspace_handle& ws, const phase_frame& frame, standing stands,
+                                 std::uint32_t phase_due) {
+  if (stands == standing::sound && phase_due == static_cast<std::uint32_t>(frame.which)) return true;
+  refuse<Block>(block, ws, frame, stands, phase_due);
+  return false;
+}
+
+/// Enters a phase: reads where the workspace stands, draws the first ticket, and opens the phase where it may go on.
+/// `prepare` readies the scratch for the first role, and whatever of it takes time goes on meanwhile.
 template <block Block, class Prepare>
 SWITCHYARD_DEVICE phase_frame enter(Block& block, const workspace_handle& ws, phase which, const step_words& words,
                                     std::uint32_t words_digest, Prepare prepare) {
@@ -63,16 +81,7 @@ SWITCHYARD_DEVICE phase_frame enter(Block& block, const workspace_handle& ws, ph
   frame.first_role = found.ticket;
   frame.start_ns = found.start_ns;
   frame.bounds = {notice, frame.incarnation, frame.start_ns + frame.timeout_ns, awaited::nothing};
-  if (found.stands == standing::failed) return frame;
-  if (found.stands == standing::noticed) {
-    raise_from_wait<Block>(block, ws, frame, wait_status::notice, awaited::nothing, -1);
-    return frame;
-  }
-  if (phase_due != static_cast<std::uint32_t>(which)) {
-    raise_out_of_order<Block>(block, ws, frame, phase_due);
-    return frame;
-  }
-  frame.open = true;
+  frame.open = may_go_on(block, ws, frame, found.stands, phase_due);
   return frame;
 }
 
@@ -105,6 +114,40 @@ SWITCHYARD_DEVICE_APART void await_announcement(handed_over<Block> block, const 
   block.sync();
 }
 
+/// The round after a phase that has succeeded.
+struct next_round {
+  std::uint32_t epoch;
+  std::uint32_t phase_due;
+  std::uint64_t step_index;
+  std::uint32_t warm_phases_left;
+};
+SWITCHYARD_DEVICE inline next_round state_after(phase which, std::uint32_t epoch, std::uint64_t step_index,
+                                                std::uint32_t warm_phases_left) {
+  const bool step_ends = which == phase::combine;
+  return {layout::next_epoch(epoch), static_cast<std::uint32_t>(step_ends ? phase::dispatch : phase::combine),
+          step_ends ? step_index + 1 : step_index, warm_phases_left > 0 ? warm_phases_left - 1 : 0};
+}
+/// [thread]
+template <block Block>
+SWITCHYARD_DEVICE void store_round(Block& block, const workspace_handle& ws, const next_round& next) {
+  auto& round = ws.round();
+  block.store_u32(&round.epoch, next.epoch);
+  block.store_u32(&round.phase_due, next.phase_due);
+  block.store_u64(&round.step_index, next.step_index);
+  block.store_u32(&round.warm_phases_left, next.warm_phases_left);
+}
+/// The same for one block of Lamport phases. [thread]
+template <block Block>
+SWITCHYARD_DEVICE void store_block_state(Block& block, const workspace_handle& ws, std::uint32_t index,
+                                         const next_round& next) {
+  auto& state = ws.block_state(index);
+  block.store_u32(&state.epoch, next.epoch);
+  block.store_u32(&state.claim, layout::unclaimed(next.epoch));
+  block.store_u32(&state.phase_due, next.phase_due);
+  block.store_u32(&state.warm_phases_left, next.warm_phases_left);
+  block.store_u64(&state.step_index, next.step_index);
+}
+
 /// What a block adds to blocks_done: one, and this when it has failed.
 inline constexpr std::uint32_t block_failed = 1U << 16;
 
@@ -125,25 +168,30 @@ SWITCHYARD_DEVICE void leave(Block& block, const workspace_handle& ws, const pha
     block.store_u32(&round.blocks_done, 0);
     block.store_u64(&round.phase_start_ns, 0);
   };
-  std::uint32_t spoils = 0;
+  enum class part : std::uint32_t { none, moves_on, spoils };
+  auto mine = part::none;
+  // Told by each launch anew which phase it is, from words that this launch alone changes, and only here.
+  const auto next = state_after(frame.which, frame.epoch, round.step_index, round.warm_phases_left);
   if (block.thread_index() == 0) {
-    // Told by each launch anew which phase it is, from words that this launch alone changes, and only here.
-    const auto step_index = round.step_index;
-    const auto warm_phases_left = round.warm_phases_left;
     const auto before = block.arrive(&round.blocks_done, succeeded ? 1U : 1U + block_failed);
     if (before % block_failed + 1 == ws.num_blocks) {
-      spoils = !succeeded || before >= block_failed ? 1U : 0U;
-      if (spoils == 0) {
-        const auto next = frame.which == phase::dispatch ? phase::combine : phase::dispatch;
-        block.store_u32(&round.epoch, layout::next_epoch(frame.epoch));
-        block.store_u32(&round.phase_due, static_cast<std::uint32_t>(next));
-        if (next == phase::dispatch) block.store_u64(&round.step_index, step_index + 1);
-        if (warm_phases_left > 0) block.store_u32(&round.warm_phases_left, warm_phases_left - 1);
-        reset();
-      }
+      mine = !succeeded || before >= block_failed ? part::spoils : part::moves_on;
     }
   }
-  if (block.broadcast(spoils) == 0) return;
+  mine = block.broadcast(mine);
+  if (mine == part::none) return;
+  if (mine == part::moves_on) {
+    if (block.thread_index() == 0) {
+      store_round(block, ws, next);
+      reset();
+    }
+    if (ws.layout.dims.lamport_tokens == 0) return;
+    SWITCHYARD_ROLLED
+    for (auto i = block.thread_index(); i < layout::max_lamport_blocks; i += block.num_threads()) {
+      store_block_state(block, ws, i, next);
+    }
+    return;
+  }
   await_announcement<Block>(block, ws);
   spoil();
   block.sync();
@@ -174,6 +222,18 @@ SWITCHYARD_DEVICE_APART void raise_from_digest(handed_over<Block> block, const w
   raise_from_wait<Block>(block, ws, frame, told ? wait_status::notice : wait_status::expired, awaited::header, source);
 }
 
+/// Whether `source` has sent a header of this epoch in the slots of the other phase: it took the steps in another
+/// order. [thread]
+template <block Block>
+SWITCHYARD_DEVICE bool is_ahead(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                std::int32_t source) {
+  const auto other = frame.which == phase::dispatch ? phase::combine : phase::dispatch;
+  const auto is_fresh = [&](std::uint64_t parity) {
+    return layout::tag_of(block.poll(ws.header(ws.rank, other, parity, source))) == frame.epoch;
+  };
+  return is_fresh(0) || is_fresh(1);
+}
+
 /// Waits for the header of `source` and checks that it declares the same step. on_word(word, bits) is called by one
 /// thread for each word of the bitmap; told_rows of the tally is the header's row_count. `notes_arrival`: this role is
 /// the first to wait for that header. Returns whether the role may go on. The tally must read 0 before. [team]
@@ -182,16 +242,11 @@ SWITCHYARD_DEVICE bool await_header(Block& block, const workspace_handle& ws, co
                                     std::uint64_t tokens_per_rank, std::int32_t source, header_tally& tally,
                                     OnWord on_word, bool notes_arrival = true) {
   const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
-  const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
-  const auto other = frame.which == phase::dispatch ? phase::combine : phase::dispatch;
-  // A header of this epoch in the slots of the other phase: that peer took the steps in another order.
-  const auto probe = [&] {
-    return is_fresh(ws.header(ws.rank, other, 0, source)) || is_fresh(ws.header(ws.rank, other, 1, source));
-  };
+  const auto probe = [&] { return is_ahead(block, ws, frame, source); };
   // The last thread notes when the header came, because it is the first that will wait for the others; what was here
   // when it looked took no time of anybody's.
   const bool notes = notes_arrival && block.thread_index() + 1 == block.num_threads();
-  const bool was_here = notes && is_fresh(words);  // under way meanwhile
+  const bool was_here = notes && layout::tag_of(block.poll(words)) == frame.epoch;  // under way meanwhile
   // A peer with another T sends another number of words, and must be told apart at once: its digest ends the wait for
   // every word.
   const auto status = block.wait_all(

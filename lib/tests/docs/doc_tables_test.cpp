@@ -64,10 +64,10 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
                                                                   {"receive_rows", ep_size * 2055},
                                                                   {"slots", ep_size < 6 ? ep_size : 6},
                                                                   {"bitmap_words", 65},
-                                                                  {"header_words", 17 + 65},
+                                                                  {"header_words", 16 + 65},
                                                                   {"max_chunks", 2048},
                                                                   {"lamport_tokens", 40},
-                                                                  // 1 + 2 + 2 + 1 + 2 units, a trailer, 1 word
+                                                                  // 1 + 2 + 2 + 1 + 2 units, each with a word
                                                                   {"lamport_row_bytes", 256},
                                                                   {"lamport_output_bytes", 128}};
     for (const auto& spec : layout::region_table) {

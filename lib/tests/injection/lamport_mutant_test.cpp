@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of words of all ones when the list that names them is lost: outputs of any bits, which the simulated
-// experts of the harness do not have.
+// What becomes of words of all ones when the word that names them is wrong or lost: outputs of any bits, which the
+// simulated experts of the harness do not have.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -11,8 +11,8 @@
 namespace switchyard::injection {
 namespace {
 
-/// Outputs that are not as they must be, in steps of hard words whose lists of exceptions in `where` are dropped or
-/// not.
+/// Outputs that are not as they must be, in steps of hard words of whose exceptions in `where` so many say that the
+/// other word of the unit was meant.
 std::size_t wrong_outputs(layout::region where, std::uint64_t at_most, std::uint64_t& matches) {
   constexpr int steps = 6;
   auto shape = test::small_exchange(3);
@@ -25,8 +25,8 @@ std::size_t wrong_outputs(layout::region where, std::uint64_t at_most, std::uint
   auto by_fence = shape;
   by_fence.config.lamport = choice::off;
   const auto should_be = test::run_on_host(by_fence, steps);
-  const auto plan = std::make_shared<injector>(
-      mutation{.op = operation::list_exception, .what = effect::drop, .region = where, .at_most = at_most});
+  const auto plan = std::make_shared<injector>(mutation{
+      .op = operation::list_exception, .what = effect::corrupt, .amount = 3, .region = where, .at_most = at_most});
   shape.make_fabric = [plan](int) { return make_injecting_host_fabric(plan); };
   const auto is = test::run_on_host(shape, steps);
   matches = plan->matches();
@@ -39,7 +39,7 @@ std::size_t wrong_outputs(layout::region where, std::uint64_t at_most, std::uint
   return wrong;
 }
 
-TEST(lamport_mutant, an_exception_of_an_output_that_is_not_listed_shows) {
+TEST(lamport_mutant, an_exception_of_an_output_that_names_another_word_shows) {
   std::uint64_t matches = 0;
   EXPECT_GT(wrong_outputs(layout::region::lamport_combine_inbox, ~std::uint64_t{0}, matches), 0U);
   EXPECT_GT(matches, 0U) << "no output had a word of all ones";

@@ -23,6 +23,7 @@ outcome rank_2_after_damage_at_rank_1(bool notices_lost) {
   options.params = {.num_experts = 6, .top_k = 2, .max_tokens_per_rank = 4, .hidden_size = 8};
   options.config.timeout = std::chrono::seconds(2);
   options.config.warmup_timeout = options.config.timeout;
+  options.config.lamport = choice::off;  // whose headers have a count of rows
   const auto layout = layout::make_layout({.ep_size = 3, .top_k = 2, .max_tokens = 4});
   const auto row_count = layout.header_offset(phase::dispatch, 0, 0) + 8 - layout.offset_of(layout::region::headers);
   const auto damage = std::make_shared<injector>(mutation{.op = operation::post,

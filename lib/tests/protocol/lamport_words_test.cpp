@@ -19,54 +19,55 @@ TEST(lamport_words, none_that_is_sent_is_armed_and_each_comes_back) {
     EXPECT_NE(encoded(payload), armed) << payload;
     EXPECT_EQ(decoded(encoded(payload), payload == all_ones), payload);
   }
-  EXPECT_EQ(encoded(all_ones), encoded(all_ones - 1)) << "the two that the list of exceptions tells apart";
+  EXPECT_EQ(encoded(all_ones), encoded(all_ones - 1)) << "the two that travel as a stand-in";
 }
 
-TEST(lamport_words, what_stands_behind_a_row_is_never_armed) {
-  for (const bool exceptions : {false, true}) {
-    const auto trailer = trailer_of(0, exceptions);
-    EXPECT_NE(trailer, armed);
-    EXPECT_EQ(has_exceptions(trailer), exceptions);
-    EXPECT_EQ(slot_of(trailer_of(31, exceptions)), 31U);
+TEST(lamport_words, a_unit_of_any_two_words_comes_back) {
+  const std::uint64_t words[]{0, 1, all_ones, all_ones - 1, 0x7FFF7FFF7FFF7FFF};
+  for (const auto first : words) {
+    for (const auto second : words) {
+      const word_pair payload{first, second};
+      const auto sent = encoded(payload);
+      EXPECT_FALSE(is_armed(sent));
+      EXPECT_EQ(has_stand_in(sent), first >= all_ones - 1 || second >= all_ones - 1);
+      EXPECT_NE(exceptions_of(payload), armed) << "it is a word of Lamport memory, too";
+      EXPECT_EQ(decoded(sent, has_stand_in(sent) ? exceptions_of(payload) : 0), payload);
+    }
   }
-  EXPECT_NE(exception_word(0), armed);
-  EXPECT_EQ(exception_bits(exception_word(~std::uint32_t{0})), ~std::uint32_t{0});
+  EXPECT_TRUE(is_armed(word_pair{armed, 1}));
+  EXPECT_TRUE(is_armed(word_pair{1, armed}));
 }
 
-TEST(lamport_words, a_unit_tells_which_of_its_words_are_exceptions) {
-  EXPECT_EQ(exceptions_in(0, 1), 0U);
-  EXPECT_EQ(exceptions_in(all_ones, all_ones - 1), 1U);
-  EXPECT_EQ(exceptions_in(~all_ones, all_ones), 2U);
-  EXPECT_EQ(exceptions_in(all_ones, all_ones), 3U);
-}
-
-TEST(lamport_words, a_row_has_room_for_a_bit_of_every_word) {
+TEST(lamport_words, a_row_has_room_for_a_word_beside_every_unit) {
   for (std::uint64_t units = 1; units < 2000; ++units) {
-    EXPECT_GE(layout::exception_words(units) * 32, 2 * units);
-    EXPECT_LT((layout::exception_words(units) - 1) * 32, 2 * units);
-    EXPECT_GE(layout::lamport_stride(units), (2 * units + 2 + layout::exception_words(units)) * 8);
+    EXPECT_EQ(layout::exception_word_of(units, 0), 2 * units) << "behind the units";
+    EXPECT_LE((layout::exception_word_of(units, units - 1) + 1) * 8, layout::lamport_stride(units));
     EXPECT_EQ(layout::lamport_stride(units) % 128, 0U);
   }
 }
 
 TEST(lamport_words, units_lie_within_their_payloads) {
+  const std::byte data[3][64]{};
   payload_list payloads;
-  payloads.add(nullptr, 40, 0);
+  payloads.add(data[0], 40, 1000);
   payloads.add(nullptr, 0, 0);  // travels, and takes nothing
-  payloads.add(nullptr, 16, 0);
-  payloads.add(nullptr, 4, 0);
+  payloads.add(data[1], 16, 2000);
+  payloads.add(data[2], 4, 3000);
   ASSERT_EQ(payloads.units_of_row(), 5U);
-  const auto expect = [&](std::uint32_t unit, std::uint32_t payload, std::uint32_t offset, std::uint32_t bytes) {
-    const auto place = place_of(payloads, unit);
-    EXPECT_EQ(place.payload, payload) << unit;
-    EXPECT_EQ(place.offset, offset) << unit;
-    EXPECT_EQ(place.bytes, bytes) << unit;
+  const auto expect = [&](std::uint32_t unit, const std::byte* in, std::uint64_t out, std::uint32_t bytes) {
+    const auto located = locate(payloads, unit);
+    EXPECT_EQ(located.in, in) << unit;
+    EXPECT_EQ(located.out, out) << unit;
+    EXPECT_EQ(located.bytes, bytes) << unit;
   };
-  expect(0, 0, 0, 16);
-  expect(1, 0, 16, 16);
-  expect(2, 0, 32, 8);
-  expect(3, 1, 0, 16);
-  expect(4, 2, 0, 4);
+  expect(0, data[0], 1000, 16);
+  expect(1, data[0] + 16, 1016, 16);
+  expect(2, data[0] + 32, 1032, 8);
+  expect(3, data[1], 2000, 16);
+  expect(4, data[2], 3000, 4);
+  expect(5, nullptr, 0, 0);
+  EXPECT_FALSE(locate(payloads, 0).wide());
+  EXPECT_TRUE(locate(payloads, 3).wide());
 }
 
 }  // namespace

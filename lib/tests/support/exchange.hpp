@@ -163,7 +163,7 @@ using outcomes = std::vector<std::vector<rank_outcome>>;  ///< [step][rank]
 /// Every Lamport word of a workspace that nobody stores to any more reads as one that has not come.
 inline bool is_armed(const one_sided_all_to_all& instance, const exchange& shape) {
   for (const auto& region : workspace_regions(shape.params, shape.config, shape.ep_size)) {
-    if (!region.name.starts_with("lamport_")) continue;
+    if (!region.name.starts_with("lamport_") || !region.name.ends_with("_inbox")) continue;
     const auto* first = instance.workspace_data() + region.offset;
     if (std::any_of(first, first + region.bytes, [](std::byte b) { return b != std::byte{0}; })) return false;
   }

@@ -31,8 +31,10 @@ struct team_state {
 
 class team_block {
  public:
-  team_block(team_state& team, std::uint32_t thread) : team_(&team), thread_(thread), part_{thread, team_threads} {}
+  team_block(team_state& team, std::uint32_t thread, std::uint32_t index)
+      : team_(&team), thread_(thread), part_{thread, team_threads}, index_(index) {}
 
+  [[nodiscard]] std::uint32_t block_index() const { return index_; }
   [[nodiscard]] std::uint32_t thread_index() const { return thread_; }
   [[nodiscard]] std::uint32_t num_threads() const { return threads_; }
   void sync() { team_->barrier.arrive_and_wait(); }
@@ -49,6 +51,10 @@ class team_block {
     std::memcpy(&value, agree(), sizeof(T));
     return value;
   }
+  bool all(bool mine) { return everyone(mine, nullptr); }
+  [[nodiscard]] bool leads() const { return thread_ == team_threads - 1; }
+  static std::uint32_t lane() { return 0; }
+  static std::uint32_t lanes() { return 1; }
   std::uint32_t team_sum(std::uint32_t value) {
     auto* sums = team_->sums[turn_];
     sums[thread_] = value;
@@ -66,6 +72,14 @@ class team_block {
   static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
     return host::host_block::first_entry(word, now);
   }
+  static std::uint32_t fetch_or(std::uint32_t* word, std::uint32_t bits) {
+    return host::host_block::fetch_or(word, bits);
+  }
+  static bool swap_if(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) {
+    return host::host_block::swap_if(word, expected, value);
+  }
+  static void depart(std::uint32_t* word, std::uint32_t value) { host::host_block::depart(word, value); }
+  static std::uint32_t load_departed(std::uint32_t* word) { return host::host_block::load_departed(word); }
   static void allow_next_launch() {}
 
   template <class Visit>
@@ -149,12 +163,16 @@ class team_block {
   template <class Ready, class Probe>
   protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds, Probe probe) {
     std::uint64_t next = thread_;
-    const auto advance = [&] {
+    const auto advance = [&](std::uint32_t) {
       while (next < count && ready(next)) next += team_threads;
       return next >= count;
     };
+    return wait_until(advance, bounds, probe);
+  }
+  template <class Advance, class Probe>
+  protocol::wait_status wait_until(Advance advance, const protocol::wait_bounds& bounds, Probe probe) {
     for (bool first_round = true;; first_round = false) {
-      const bool mine = advance();
+      const bool mine = advance(1);
       auto seen = protocol::wait_status::ready;
       if (thread_ == team_threads - 1 && !first_round) {
         if (bounds.notice != nullptr && protocol::is_told(bounds, poll(bounds.notice))) {
@@ -169,7 +187,7 @@ class team_block {
       const bool all = everyone(mine, &seen);
       if (all) return protocol::wait_status::ready;
       if (seen != protocol::wait_status::ready) {
-        return everyone(advance(), nullptr) ? protocol::wait_status::ready : seen;
+        return everyone(advance(1), nullptr) ? protocol::wait_status::ready : seen;
       }
       std::this_thread::yield();
     }
@@ -195,23 +213,32 @@ class team_block {
 
   static std::uint64_t load_word(const std::uint64_t* word) { return host::host_block::load_word(word); }
   static void store_word(std::uint64_t* word, std::uint64_t value) { host::host_block::store_word(word, value); }
-  template <class RowAt, class OnException>
-  void send_words(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets, RowAt row_at,
-                  OnException on_exception) {
-    protocol::send_one_by_one(*this, payloads, token, targets, row_at, on_exception, part_.index, part_.count);
+  static protocol::word_pair load_words(const std::uint64_t* words) { return host::host_block::load_words(words); }
+  static void store_words(std::uint64_t* words, protocol::word_pair pair) {
+    host::host_block::store_words(words, pair);
   }
-  template <class ArrivingAt>
-  protocol::wait_status take_rows(std::uint64_t count, ArrivingAt arriving_at, const protocol::payload_list& payloads,
-                                  const protocol::wait_bounds& bounds) {
-    return protocol::take_one_by_one(*this, count, arriving_at, payloads, bounds);
+  static protocol::word_pair load_unit(const protocol::located_unit& unit, std::uint64_t row) {
+    return host::host_block::load_unit(unit, row);
   }
-  template <class OutputAt>
-  protocol::wait_status take_sum(std::byte* out, std::uint32_t sources, OutputAt output_at, std::uint64_t elements,
-                                 dtype type, const protocol::wait_bounds& bounds) {
-    return protocol::sum_one_by_one(*this, out, sources, output_at, elements, type, bounds,
-                                    [&](std::byte* to, auto row_at, std::uint64_t count) {
-                                      host::host_block::sum_rows(to, sources, row_at, count, type);
-                                    });
+  static void store_unit(const protocol::located_unit& unit, const protocol::row_target& to,
+                         protocol::word_pair value) {
+    host::host_block::store_unit(unit, to, value);
+  }
+  using held_ids = host::host_block::held_ids;
+  static held_ids ids_of(const protocol::token_ids& routing, std::uint32_t token) {
+    return host::host_block::ids_of(routing, token);
+  }
+  template <class Placed, class Other>
+  static std::uint32_t visit_ranks(const protocol::token_ids& routing, held_ids ids, std::uint32_t ranks, Placed placed,
+                                   Other other) {
+    return host::host_block::visit_ranks(routing, ids, ranks, placed, other);
+  }
+  using unit_sum = host::host_block::unit_sum;
+  static void add_unit(unit_sum& sum, protocol::word_pair words, bool first, bool alone, dtype type) {
+    host::host_block::add_unit(sum, words, first, alone, type);
+  }
+  static protocol::word_pair rounded_unit(const unit_sum& sum, bool alone, dtype type) {
+    return host::host_block::rounded_unit(sum, alone, type);
   }
 
  private:
@@ -242,6 +269,7 @@ class team_block {
   std::uint32_t threads_ = team_threads;
   team_part part_;
   std::uint32_t turn_ = 0;
+  std::uint32_t index_;
   [[no_unique_address]] host::host_block inner_;
 };
 static_assert(protocol::block<team_block>);
@@ -255,7 +283,7 @@ void run_team(host::host_block& launched, Phase phase) {
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < team_threads; ++i) {
     threads.emplace_back([&, i] {
-      team_block block(team, i);
+      team_block block(team, i, launched.block_index());
       phase(block);
     });
   }

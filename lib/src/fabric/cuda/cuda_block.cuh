@@ -9,9 +9,9 @@
 #include "fabric/cuda/block_shape.hpp"
 #include "fabric/cuda/bulk_copier.cuh"
 #include "fabric/cuda/lamport_units.cuh"
-#include "fabric/cuda/ordered_access.cuh"
 #include "fabric/cuda/owner_walk.cuh"
 #include "fabric/cuda/row_copies.cuh"
+#include "fabric/cuda/word_access.cuh"
 #include "protocol/block.hpp"
 
 namespace switchyard::cuda {
@@ -30,8 +30,9 @@ struct no_copier {};
 
 /// A CTA of `block_threads` threads. Wide ones copy rows by loads and stores, which is the faster for the first row;
 /// narrow ones by the engine for bulk copies, a row a warp.
-template <std::uint32_t block_threads>
-class cuda_block {
+/// Lamport sums are of `summed` elements; wide blocks move rows of multiples of 4 bytes by Lamport.
+template <std::uint32_t block_threads, dtype summed = dtype::bf16>
+class cuda_block : public word_access {
   static constexpr bool copies_in_bulk = block_threads == narrow_block;
   static constexpr std::uint32_t first_of_header_warp = block_threads - 32;
 
@@ -45,12 +46,11 @@ class cuda_block {
     }
   }
 
+  __device__ static std::uint32_t block_index() { return blockIdx.x; }
   __device__ std::uint32_t thread_index() const { return team_part_.index; }
   __device__ std::uint32_t num_threads() const { return team_part_.count; }
   __device__ void sync() { __syncthreads(); }
   __device__ std::uint32_t* scratch(std::uint64_t) const { return scratch_; }
-  __device__ static void scratch_or(std::uint32_t* word, std::uint32_t bits) { or_shared_u32(word, bits); }
-  __device__ static void scratch_add(std::uint32_t* word, std::uint32_t amount) { add_shared_u32(word, amount); }
   __device__ static std::uint64_t now_ns() { return global_timer_ns(); }
   static constexpr std::uint64_t patience_ns = 300'000;
 
@@ -62,6 +62,11 @@ class cuda_block {
     return *reinterpret_cast<const T*>(team_.told[take_turn()]);
   }
 
+  __device__ static bool all(bool mine) { return __syncthreads_and(mine ? 1 : 0) != 0; }
+  /// The last warp: it has the fewest units of a row.
+  __device__ static bool leads() { return threadIdx.x >= first_of_header_warp; }
+  __device__ static std::uint32_t lane() { return threadIdx.x % 32; }
+  __device__ static std::uint32_t lanes() { return 32; }
   __device__ std::uint32_t team_sum(std::uint32_t value) {
     const auto of_warp = __reduce_add_sync(~0U, value);
     auto* sums = team_.sums[turn_];
@@ -73,21 +78,6 @@ class cuda_block {
     for (std::uint32_t warp = 0; warp < block_threads / 32; ++warp) sum += sums[warp];
     return sum;
   }
-
-  __device__ static std::uint32_t draw_ticket(std::uint32_t* word) { return add_relaxed_gpu_u32(word, 1); }
-  /// After a barrier a thread speaks for the team: its acquire and release cover what the others did before.
-  __device__ static std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) {
-    return add_acq_rel_gpu_u32(word, amount);
-  }
-  __device__ static bool elect(std::uint32_t* word) { return swap_if_acq_rel_gpu_u32(word, 0, 1) == 0; }
-  __device__ static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now) {
-    const auto stands = swap_if_relaxed_gpu_u64(word, 0, now);
-    return stands == 0 ? now : stands;
-  }
-  __device__ static std::uint32_t load_u32(const std::uint32_t* word) { return load_relaxed_sys_u32(word); }
-  __device__ static void store_u32(std::uint32_t* word, std::uint32_t value) { store_relaxed_sys_u32(word, value); }
-  __device__ static void store_u64(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
-  __device__ static void announce(std::uint32_t* word, std::uint32_t value) { store_release_sys_u32(word, value); }
 
   __device__ static void fill_i32(std::int32_t* words, std::int32_t value, std::uint64_t count) {
     SWITCHYARD_ROLLED
@@ -112,12 +102,6 @@ class cuda_block {
     const auto rest = static_cast<std::uint32_t>(bytes);
     copy_bytes(out, in, rest, common_access(out, in, rest), whole_team());
   }
-  /// Into pinned memory of the host. The release pairs with the acquire in the host's look at the mailbox.
-  __device__ static void record(layout::fault_mailbox* mailbox, const fault_record& record) {
-    mailbox->record = record;
-    store_release_sys_u64(&mailbox->sequence, 1);
-  }
-
   __device__ static void allow_next_launch() { allow_dependent_launch(); }
 
   using owners = owner_walk<block_threads>;
@@ -150,7 +134,6 @@ class cuda_block {
     }
   }
 
-  __device__ static void put_u32(std::uint32_t* out, std::uint32_t value) { store_relaxed_sys_u32(out, value); }
   __device__ void put(std::byte* out, const std::byte* in, std::uint64_t bytes) {
     const auto size = static_cast<std::uint32_t>(bytes);
     const auto width = widest_access(reinterpret_cast<std::uintptr_t>(in) | size);
@@ -172,12 +155,6 @@ class cuda_block {
       copy_token(payloads, token, targets, target_at, false, part_);
     }
   }
-  /// Relaxed: the word is valid by its own tag. What it hands over are reads, of launches that have ended before.
-  __device__ static void post(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
-  __device__ static std::uint64_t poll(const std::uint64_t* word) { return load_relaxed_sys_u64(word); }
-
-  __device__ static std::uint64_t poll_flag(const std::uint64_t* word) { return load_acquire_sys_u64(word); }
-
   /// The barrier orders every thread's rows before each signalling thread's fence, and the fence orders them before its
   /// words. Pairs with poll_flag of whoever sees a word.
   template <class WordAt>
@@ -227,12 +204,11 @@ class cuda_block {
       }
       return true;
     };
-    return meet_until(advance, bounds, probe);
+    return wait_until(advance, bounds, probe);
   }
 
-  /// advance(polls) goes on with this thread's waits, for so many fruitless polls at most: whether they are done.
   template <class Advance, class Probe>
-  __device__ __forceinline__ protocol::wait_status meet_until(Advance&& advance, const protocol::wait_bounds& bounds,
+  __device__ __forceinline__ protocol::wait_status wait_until(Advance&& advance, const protocol::wait_bounds& bounds,
                                                               Probe probe) {
     // A poll takes an access to the second-level cache, a third of a microsecond; a look at notice, clock and probe
     // takes several. A thread whose conditions hold comes to the meeting at once.
@@ -291,31 +267,31 @@ class cuda_block {
     }
   }
 
-  __device__ static std::uint64_t load_word(const std::uint64_t* word) { return load_relaxed_sys_u64(word); }
-  __device__ static void store_word(std::uint64_t* word, std::uint64_t value) { store_relaxed_sys_u64(word, value); }
-  template <class RowAt, class OnException>
-  __device__ void send_words(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets,
-                             const RowAt& row_at, const OnException& on_exception) {
-    send_units(payloads, token, targets, row_at, on_exception, part_);
+  __device__ static protocol::word_pair load_unit(const protocol::located_unit& unit, std::uint64_t row) {
+    const auto value = load_plain_unit<copies_in_bulk>(unit, unit.of_row(row));
+    return {value.x, value.y};
   }
-  template <class ArrivingAt>
-  __device__ protocol::wait_status take_rows(std::uint64_t count, const ArrivingAt& arriving_at,
-                                             const protocol::payload_list& payloads,
-                                             const protocol::wait_bounds& bounds) {
-    const auto mine = part_of(count);
-    unit_taker taker{*this, payloads, mine.part, payloads.units_of_row(), mine.part.index};
-    auto row = mine.row;
-    const auto advance = [&](std::uint32_t polls) {
-      return taker.take_each(row, static_cast<std::uint32_t>(count), mine.step, arriving_at, polls);
-    };
-    return meet_until(advance, bounds, [] { return false; });
+  __device__ static void store_unit(const protocol::located_unit& unit, const protocol::row_target& to,
+                                    protocol::word_pair value) {
+    store_plain_unit<copies_in_bulk>(unit, unit.at(to), {value.first, value.second});
   }
-  template <class OutputAt>
-  __device__ protocol::wait_status take_sum(std::byte* out, std::uint32_t sources, const OutputAt& output_at,
-                                            std::uint64_t elements, dtype type, const protocol::wait_bounds& bounds) {
-    unit_summer<cuda_block, OutputAt> summer(*this, output_at, sources, out, static_cast<std::uint32_t>(elements), type,
-                                             whole_team());
-    return meet_until([&](std::uint32_t polls) { return summer.advance(polls); }, bounds, [] { return false; });
+  using held_ids = std::int32_t;  ///< one of the token's, by lane
+  __device__ static held_ids ids_of(const protocol::token_ids& routing, std::uint32_t token) {
+    const auto k = threadIdx.x % 32;
+    if (token >= routing.tokens || k >= routing.top_k) return -1;
+    return __ldcg(routing.ids + protocol::wide_product(token, routing.top_k) + k);
+  }
+  template <class Placed, class Other>
+  __device__ static std::uint32_t visit_ranks(const protocol::token_ids& routing, held_ids ids, std::uint32_t ranks,
+                                              const Placed& placed, const Other& other) {
+    return visit_ranks_of(routing, ids, ranks, placed, other);
+  }
+  using unit_sum = cuda::unit_sum;
+  __device__ static void add_unit(unit_sum& sum, protocol::word_pair words, bool first, bool alone, dtype) {
+    add_to_unit<summed>(sum, words, first, alone);
+  }
+  __device__ static protocol::word_pair rounded_unit(const unit_sum& sum, bool alone, dtype) {
+    return rounded<summed>(sum, alone);
   }
 
   __device__ static team_part whole_team() { return {threadIdx.x, block_threads}; }

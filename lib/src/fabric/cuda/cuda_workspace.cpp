@@ -132,7 +132,9 @@ class cuda_workspace final : public fabric_workspace {
     enqueue(params, plan, stream);
   }
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
-    enqueue(params, plan, stream);
+    const bool lamport = protocol::transport_of(params.words) == transport::lamport;
+    const auto row_bytes = params.elements * itemsize(params.type);
+    enqueue(params, lamport ? lamport_combine_of(plan, row_bytes, share_) : plan, stream);
   }
 
   void set_active_ranks(const rank_set& mask, stream_ref stream) override {
@@ -197,6 +199,8 @@ class cuda_workspace final : public fabric_workspace {
     fill(request_.layout.offset_of(layout::region::rank_mask), &mask, sizeof(mask));
     const layout::notice_words notice{0, layout::every_rank()};
     fill(request_.layout.offset_of(layout::region::notice), &notice, sizeof(notice));
+    const std::vector<layout::block_state> blocks(layout::max_lamport_blocks, layout::first_block_state(round));
+    fill(request_.layout.offset_of(layout::region::lamport_blocks), blocks.data(), blocks.size() * sizeof(blocks[0]));
     std::vector<std::byte*> bases;
     for (int rank = 0; rank < request_.ep_size; ++rank) bases.push_back(memory_->slice(rank));
     fill(bases_offset(request_.layout), bases.data(), bases.size() * sizeof(bases[0]));

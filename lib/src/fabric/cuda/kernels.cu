@@ -60,14 +60,14 @@ __global__ void __launch_bounds__(block_threads, least_blocks_per_multiprocessor
   protocol::lamport_dispatch(block, params);
 }
 
-template <std::uint32_t block_threads>
+template <std::uint32_t block_threads, dtype type>
 __global__ void __launch_bounds__(block_threads, least_blocks_per_multiprocessor(block_threads))
     lamport_combine_kernel(const __grid_constant__ protocol::combine_params params) {
   __shared__ team_words team;
   fetch_parameters(params);
   wait_for_previous_launch();
   if (params.ws.self == nullptr) return;
-  cuda_block<block_threads> block(team, shared);
+  cuda_block<block_threads, type> block(team, shared);
   protocol::lamport_combine(block, params);
 }
 
@@ -80,7 +80,13 @@ auto kernel_for(const protocol::dispatch_params& params) {
 template <std::uint32_t block_threads>
 auto kernel_for(const protocol::combine_params& params) {
   const bool lamport = protocol::transport_of(params.words) == transport::lamport;
-  return lamport ? lamport_combine_kernel<block_threads> : combine_kernel<block_threads>;
+  if (!lamport) return combine_kernel<block_threads>;
+  switch (params.type) {
+    case dtype::fp16: return lamport_combine_kernel<block_threads, dtype::fp16>;
+    case dtype::fp32: return lamport_combine_kernel<block_threads, dtype::fp32>;
+    case dtype::bf16: break;
+  }
+  return lamport_combine_kernel<block_threads, dtype::bf16>;
 }
 
 // Beside whatever runs: it touches nothing but words that blocks and the host race for.
@@ -141,20 +147,26 @@ int prepare_width(const scratch_need& scratch, std::uint64_t allowed, cudaStream
     return fit;
   };
   // Lamport dispatches never route all tokens at once.
+  const auto lamport_combines =
+      std::min({prepare(lamport_combine_kernel<block_threads, dtype::bf16>, scratch.combine),
+                prepare(lamport_combine_kernel<block_threads, dtype::fp16>, scratch.combine),
+                prepare(lamport_combine_kernel<block_threads, dtype::fp32>, scratch.combine)});
   const auto fit = std::min(
       {prepare(dispatch_kernel<block_threads>, std::max(scratch.dispatch, most_bytes_to_route_all(block_threads))),
        prepare(combine_kernel<block_threads>, scratch.combine),
-       prepare(lamport_dispatch_kernel<block_threads>, scratch.dispatch),
-       prepare(lamport_combine_kernel<block_threads>, scratch.combine)});
+       prepare(lamport_dispatch_kernel<block_threads>, scratch.dispatch), lamport_combines});
   if (fit == 0) return 0;
   // A first launch may make room for the kernel's stack, and wait for the whole device to do so.
   for (const auto by : {transport::fence, transport::lamport}) {
     protocol::dispatch_params dispatch;
     protocol::set(dispatch.words, protocol::header_word::transport, static_cast<std::uint32_t>(by));
     launch_kernel(dispatch, {1, block_threads, scratch.dispatch, stream});
-    protocol::combine_params combine;
-    protocol::set(combine.words, protocol::header_word::transport, static_cast<std::uint32_t>(by));
-    launch_kernel(combine, {1, block_threads, scratch.combine, stream});
+    for (const auto type : {dtype::bf16, dtype::fp16, dtype::fp32}) {
+      protocol::combine_params combine;
+      combine.type = type;
+      protocol::set(combine.words, protocol::header_word::transport, static_cast<std::uint32_t>(by));
+      launch_kernel(combine, {1, block_threads, scratch.combine, stream});
+    }
   }
   return fit;
 }

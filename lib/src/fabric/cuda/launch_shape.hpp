@@ -134,76 +134,43 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, const layout:
   return plan;
 }
 
-/// Few rows a team, whose threads each have some units of one.
-inline constexpr std::uint64_t most_tokens_of_lamport_role = 8;
-
-/// Of a Lamport step. Wide blocks wherever they find room, two on a multiprocessor: what a block does is wait for
-/// memory. Roles of one token as long as there are blocks for them; then of more, so that each block still has one.
+/// Of a Lamport step: a worker for each token, or for each row of a peer's, as long as the next launch finds room
+/// beside them; then each has several. One block more is the clerk.
 constexpr launch_plan plan_lamport(std::uint64_t tokens_per_rank, const layout::extents& dims,
                                    const device_share& share, int max_blocks) {
-  const auto twice = 2 * share.multiprocessors;
-  const bool wide = share.wide_places() >= twice;
-  auto places = wide ? twice : share.narrow_places();
-  if (max_blocks > 0) places = std::min(places, max_blocks);
-  const auto roles_for = [&](std::uint64_t tokens_each) { return (tokens_per_rank + tokens_each - 1) / tokens_each; };
-  // The fewest tokens a role, as a power of two up to `most`, with which all roles have a block.
-  const auto tokens_of = [&](std::uint64_t others, std::uint64_t times, std::uint64_t most) {
-    std::uint64_t tokens = 1;
-    while (tokens < most && others + times * roles_for(tokens) > static_cast<std::uint64_t>(places)) tokens *= 2;
-    return tokens;
-  };
-  const auto shape = [&](std::uint64_t roles) {
-    phase_plan plan;
-    plan.block_threads = static_cast<int>(wide ? wide_block : narrow_block);
-    plan.num_blocks = static_cast<int>(std::min<std::uint64_t>(roles, static_cast<std::uint64_t>(places)));
-    return plan;
-  };
+  const bool wide = share.wide_places() >= 2 * share.multiprocessors;
+  auto most =
+      std::min(wide ? share.multiprocessors : share.narrow_places(), static_cast<int>(layout::max_lamport_blocks));
+  if (max_blocks > 0) most = std::min(most, max_blocks);
+  const auto rows = tokens_per_rank * std::max<std::uint64_t>(1, dims.ep_size - 1);
   launch_plan plan;
-  const auto sends = 2 + roles_for(1);
-  plan.receive_tokens = tokens_of(sends, dims.ep_size, most_tokens_of_lamport_role);
-  plan.dispatch = shape(sends + dims.ep_size * roles_for(plan.receive_tokens));
-  plan.dispatch.chunk_tokens = 1;
-  const auto sums = 2 + 2 * dims.ep_size + roles_for(1);
-  const auto sent_tokens = tokens_of(sums, dims.ep_size - 1, most_tokens_of_lamport_role);
-  plan.combine = shape(sums + (dims.ep_size - 1) * roles_for(sent_tokens));
-  plan.combine.chunk_tokens = sent_tokens;
-  plan.reduce_tokens = 1;
+  plan.dispatch.block_threads = static_cast<int>(wide ? wide_block : narrow_block);
+  plan.dispatch.num_blocks = static_cast<int>(std::min<std::uint64_t>(rows + 1, static_cast<std::uint64_t>(most)));
+  plan.combine = plan.dispatch;
   return plan;
 }
 
-/// The most scratch that a Lamport step of a workspace asks for.
-constexpr scratch_need lamport_scratch_bytes(const layout::extents& dims) {
-  protocol::dispatch_params dispatch;
-  dispatch.ws.ep_size = static_cast<std::int32_t>(dims.ep_size);
-  dispatch.ws.layout.dims = dims;
-  dispatch.tokens_per_rank = dims.lamport_tokens == 0 ? 1 : dims.lamport_tokens;
-  protocol::set(dispatch.words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
-  const auto ids_bytes = static_cast<std::uint32_t>(dims.top_k * 4);
-  for (const auto bytes :
-       {dims.hidden_bytes, std::uint64_t{ids_bytes}, std::uint64_t{ids_bytes}, dims.scale_bytes, dims.extra_bytes}) {
-    dispatch.payloads.add(nullptr, static_cast<std::uint32_t>(bytes), 0);
-  }
-  protocol::combine_params combine;
-  combine.ws.layout.dims = dims;
-  combine.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(most_tokens_of_lamport_role));
-  combine.outputs.add(nullptr, static_cast<std::uint32_t>(dims.combine_row_bytes), 0);
-  protocol::set(combine.words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
-  return {protocol::scratch_words(dispatch) * sizeof(std::uint32_t),
-          protocol::scratch_words(combine) * sizeof(std::uint32_t)};
+/// A Lamport combine of rows of so many bytes: wide blocks move multiples of 4 alone, which is what all but outputs of
+/// odd sizes are.
+constexpr phase_plan lamport_combine_of(phase_plan plan, std::uint64_t row_bytes, const device_share& share) {
+  if (row_bytes % 4 == 0) return plan;
+  plan.block_threads = static_cast<int>(narrow_block);
+  plan.num_blocks = std::min(plan.num_blocks, share.narrow_places());
+  return plan;
 }
 
 /// What any step of a workspace may ask for that does not route all tokens at once: the most tokens that a block has at
-/// a time.
+/// a time, or what a Lamport phase keeps.
 constexpr scratch_need most_scratch_bytes(const layout::extents& dims) {
+  auto sends = dispatch_shape(dims.max_tokens, dims, 4, false);
   protocol::combine_params sums;
   sums.ws.layout.dims = dims;
   sums.reduce_shift = 1;
-  scratch_need most{scratch_bytes(dispatch_shape(dims.max_tokens, dims, 4, false)), scratch_bytes(sums)};
-  if (dims.lamport_tokens == 0) return most;
-  const auto lamport = lamport_scratch_bytes(dims);
-  most.dispatch = std::max(most.dispatch, lamport.dispatch);
-  most.combine = std::max(most.combine, lamport.combine);
-  return most;
+  const scratch_need by_fence{scratch_bytes(sends), scratch_bytes(sums)};
+  for (auto* words : {&sends.words, &sums.words}) {
+    protocol::set(*words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
+  }
+  return {std::max(by_fence.dispatch, scratch_bytes(sends)), std::max(by_fence.combine, scratch_bytes(sums))};
 }
 
 }  // namespace switchyard::cuda

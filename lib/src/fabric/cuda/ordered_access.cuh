@@ -54,6 +54,22 @@ __device__ __forceinline__ std::uint32_t add_acq_rel_gpu_u32(std::uint32_t* word
   return before;
 }
 
+__device__ __forceinline__ std::uint32_t or_relaxed_gpu_u32(std::uint32_t* word, std::uint32_t bits) {
+  std::uint32_t before;
+  asm volatile("atom.relaxed.gpu.global.or.b32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(bits) : "memory");
+  return before;
+}
+
+__device__ __forceinline__ void store_release_gpu_u32(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+
+__device__ __forceinline__ std::uint32_t load_acquire_gpu_u32(const std::uint32_t* word) {
+  std::uint32_t value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+
 __device__ __forceinline__ std::uint32_t swap_if_acq_rel_gpu_u32(std::uint32_t* word, std::uint32_t expected,
                                                                  std::uint32_t value) {
   std::uint32_t before;

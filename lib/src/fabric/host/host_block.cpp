@@ -70,6 +70,14 @@ std::uint64_t host_block::first_entry(std::uint64_t* word, std::uint64_t now) {
   return std::atomic_ref(*word).compare_exchange_strong(none, now, std::memory_order_acq_rel) ? now : none;
 }
 
+std::uint32_t host_block::fetch_or(std::uint32_t* word, std::uint32_t bits) {
+  return std::atomic_ref(*word).fetch_or(bits, std::memory_order_acq_rel);
+}
+
+bool host_block::swap_if(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) {
+  return std::atomic_ref(*word).compare_exchange_strong(expected, value, std::memory_order_acq_rel);
+}
+
 std::uint32_t host_block::load_u32(std::uint32_t* word) {
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 }
@@ -138,6 +146,43 @@ void host_block::reduce_rows(std::byte* out, const std::byte* const* rows, std::
   } else {
     protocol::with_element(type, [&](auto element) { sum_elements<decltype(element)>(out, rows, num_rows, elements); });
   }
+}
+
+protocol::word_pair host_block::load_unit(const protocol::located_unit& unit, std::uint64_t row) {
+  protocol::word_pair value;
+  std::memcpy(&value, unit.of_row(row), unit.bytes);
+  return value;
+}
+
+void host_block::store_unit(const protocol::located_unit& unit, const protocol::row_target& to,
+                            protocol::word_pair value) {
+  std::memcpy(unit.at(to), &value, unit.bytes);
+}
+
+void host_block::add_unit(unit_sum& sum, protocol::word_pair words, bool first, bool alone, dtype type) {
+  if (alone) {
+    sum.bits = words;
+    return;
+  }
+  protocol::with_element(type, [&](auto element) {
+    typename decltype(element)::bits bits[sizeof(words) / sizeof(typename decltype(element)::bits)];
+    std::memcpy(bits, &words, sizeof(words));
+    for (std::size_t i = 0; i < std::size(bits); ++i) {
+      const float value = element.load(bits[i]);
+      sum.elements[i] = first ? value : sum.elements[i] + value;
+    }
+  });
+}
+
+protocol::word_pair host_block::rounded_unit(const unit_sum& sum, bool alone, dtype type) {
+  auto words = sum.bits;
+  if (alone) return words;
+  protocol::with_element(type, [&](auto element) {
+    typename decltype(element)::bits bits[sizeof(words) / sizeof(typename decltype(element)::bits)];
+    for (std::size_t i = 0; i < std::size(bits); ++i) bits[i] = element.store(sum.elements[i]);
+    std::memcpy(&words, bits, sizeof(words));
+  });
+  return words;
 }
 
 }  // namespace switchyard::host

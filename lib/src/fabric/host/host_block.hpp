@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "protocol/block.hpp"
+#include "protocol/lamport_rows.hpp"
 
 namespace switchyard::host {
 
@@ -25,9 +26,10 @@ class backoff {
 
 class host_block {
  public:
-  /// `scratch`: words for the roles of one launch; null when its roles ask for none.
-  explicit host_block(std::uint32_t* scratch = nullptr) : scratch_(scratch) {}
+  /// `scratch`: words for the roles of one launch; null when its roles ask for none. `index`: of the block in it.
+  explicit host_block(std::uint32_t* scratch = nullptr, std::uint32_t index = 0) : scratch_(scratch), index_(index) {}
 
+  [[nodiscard]] std::uint32_t block_index() const { return index_; }
   static std::uint32_t thread_index() { return 0; }
   static std::uint32_t num_threads() { return 1; }
   static void sync() {}
@@ -37,6 +39,10 @@ class host_block {
     return value;
   }
   static std::uint32_t team_sum(std::uint32_t value) { return value; }
+  static bool all(bool mine) { return mine; }
+  static bool leads() { return true; }
+  static std::uint32_t lane() { return 0; }
+  static std::uint32_t lanes() { return 1; }
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { *word |= bits; }
   static void scratch_add(std::uint32_t* word, std::uint32_t amount) { *word += amount; }
   static std::uint64_t now_ns();
@@ -47,6 +53,10 @@ class host_block {
   static bool elect(std::uint32_t* word);
   static std::uint64_t first_entry(std::uint64_t* word, std::uint64_t now);
   // Release and acquire, although the protocol asks for less: relaxed would gain nothing on a CPU.
+  static std::uint32_t fetch_or(std::uint32_t* word, std::uint32_t bits);
+  static bool swap_if(std::uint32_t* word, std::uint32_t expected, std::uint32_t value);
+  static void depart(std::uint32_t* word, std::uint32_t value) { store_u32(word, value); }
+  static std::uint32_t load_departed(std::uint32_t* word) { return load_u32(word); }
   static std::uint32_t load_u32(std::uint32_t* word);
   static void store_u32(std::uint32_t* word, std::uint32_t value);
   static void store_u64(std::uint64_t* word, std::uint64_t value);
@@ -119,21 +129,25 @@ class host_block {
   template <class Ready, class Probe>
   protocol::wait_status wait_all(std::uint64_t count, Ready ready, const protocol::wait_bounds& bounds, Probe probe) {
     std::uint64_t done = 0;
-    const auto advance = [&] {
+    const auto advance = [&](std::uint32_t) {
       while (done < count && ready(done)) ++done;
       return done == count;
     };
+    return wait_until(advance, bounds, probe);
+  }
+  template <class Advance, class Probe>
+  static protocol::wait_status wait_until(Advance advance, const protocol::wait_bounds& bounds, Probe probe) {
     for (backoff idle;; idle.pause()) {
-      if (advance()) return protocol::wait_status::ready;
+      if (advance(1)) return protocol::wait_status::ready;
       if (!idle.due()) continue;
       if (bounds.notice != nullptr && protocol::is_told(bounds, poll(bounds.notice))) {
-        return advance() ? protocol::wait_status::ready : protocol::wait_status::notice;
+        return advance(1) ? protocol::wait_status::ready : protocol::wait_status::notice;
       }
       if (now_ns() >= bounds.deadline_ns) {
         // This thread may have lost its core just before: what came meanwhile counts.
-        return advance() ? protocol::wait_status::ready : protocol::wait_status::expired;
+        return advance(1) ? protocol::wait_status::ready : protocol::wait_status::expired;
       }
-      if (probe()) return advance() ? protocol::wait_status::ready : protocol::wait_status::probed;
+      if (probe()) return advance(1) ? protocol::wait_status::ready : protocol::wait_status::probed;
     }
   }
 
@@ -151,29 +165,50 @@ class host_block {
   // Lamport words: relaxed, each is its own flag.
   static std::uint64_t load_word(const std::uint64_t* word);
   static void store_word(std::uint64_t* word, std::uint64_t value);
-  template <class RowAt, class OnException>
-  void send_words(const protocol::payload_list& payloads, std::uint64_t token, std::uint32_t targets, RowAt row_at,
-                  OnException on_exception) {
-    protocol::send_one_by_one(*this, payloads, token, targets, row_at, on_exception, 0, 1);
+  static protocol::word_pair load_words(const std::uint64_t* words) { return {load_word(words), load_word(words + 1)}; }
+  static void store_words(std::uint64_t* words, protocol::word_pair pair) {
+    store_word(words, pair.first);
+    store_word(words + 1, pair.second);
   }
-  template <class ArrivingAt>
-  protocol::wait_status take_rows(std::uint64_t count, ArrivingAt arriving_at, const protocol::payload_list& payloads,
-                                  const protocol::wait_bounds& bounds) {
-    return protocol::take_one_by_one(*this, count, arriving_at, payloads, bounds);
+  static protocol::word_pair load_unit(const protocol::located_unit& unit, std::uint64_t row);
+  static void store_unit(const protocol::located_unit& unit, const protocol::row_target& to, protocol::word_pair value);
+
+  /// The ids of a token, null for none.
+  using held_ids = const std::int32_t*;
+  static held_ids ids_of(const protocol::token_ids& routing, std::uint32_t token) {
+    return token < routing.tokens ? routing.ids + std::uint64_t{token} * routing.top_k : nullptr;
   }
-  template <class OutputAt>
-  protocol::wait_status take_sum(std::byte* out, std::uint32_t sources, OutputAt output_at, std::uint64_t elements,
-                                 dtype type, const protocol::wait_bounds& bounds) {
-    return protocol::sum_one_by_one(
-        *this, out, sources, output_at, elements, type, bounds,
-        [&](std::byte* to, auto row_at, std::uint64_t count) { sum_rows(to, sources, row_at, count, type); });
+  template <class Placed, class Other>
+  static std::uint32_t visit_ranks(const protocol::token_ids& routing, held_ids ids, std::uint32_t ranks, Placed placed,
+                                   Other other) {
+    std::array<bool, max_ep_size> owns{};
+    std::uint32_t count = 0;
+    if (ids != nullptr) {
+      routing.experts.for_each_owner(ids, routing.top_k, [&](std::uint32_t slot, std::int32_t rank) {
+        owns[static_cast<std::size_t>(rank)] = true;
+        placed(slot, rank);
+        ++count;
+      });
+    }
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      if (!owns[rank]) other(static_cast<std::int32_t>(rank));
+    }
+    return count;
   }
+
+  struct unit_sum {
+    protocol::word_pair bits;  ///< of the only source
+    std::array<float, layout::unit_bytes / 2> elements{};
+  };
+  static void add_unit(unit_sum& sum, protocol::word_pair words, bool first, bool alone, dtype type);
+  static protocol::word_pair rounded_unit(const unit_sum& sum, bool alone, dtype type);
 
   static void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
                           dtype type);
 
  private:
   std::uint32_t* scratch_;
+  std::uint32_t index_;
 };
 
 static_assert(protocol::block<host_block>);

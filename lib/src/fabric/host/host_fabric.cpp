@@ -97,7 +97,7 @@ class host_workspace final : public fabric_workspace {
 
   [[nodiscard]] launch_plan plan(const planned_step& step, stream_ref stream) const override {
     const auto workers = stream.host().num_workers();
-    if (step.transport == transport::lamport) return plan_lamport(step.tokens_per_rank, workers, step.max_blocks);
+    if (step.transport == transport::lamport) return plan_lamport(workers, step.max_blocks);
     return plan_launches(step.tokens_per_rank, handle_.layout.dims.max_chunks(), workers, step.max_blocks);
   }
 
@@ -158,6 +158,7 @@ class host_workspace final : public fabric_workspace {
     round.warmup_timeout_ns = warmup_timeout_ns_;
     handle_.rank_mask() = layout::first_rank_mask(handle_.ep_size);
     handle_.notice().heard = layout::every_rank();
+    std::fill_n(&handle_.block_state(0), layout::max_lamport_blocks, layout::first_block_state(round));
   }
 
   template <class Params, class Kernel>
@@ -168,7 +169,7 @@ class host_workspace final : public fabric_workspace {
     // needs is allocated here, where a failure can still be thrown.
     auto run = std::make_shared<launch_state>(launches_, plan.num_blocks, scratch_words(params));
     stream.host().launch(plan.num_blocks, [params, kernel, kernels = kernels_, run](int index) {
-      host_block block(run->scratch_of(index));
+      host_block block(run->scratch_of(index), static_cast<std::uint32_t>(index));
       (kernels.get()->*kernel)(block, params);
       if (run->blocks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) run->running.reset();
     });

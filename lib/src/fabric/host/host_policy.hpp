@@ -33,14 +33,12 @@ constexpr launch_plan plan_launches(std::uint64_t tokens_per_rank, std::uint64_t
   return plan;
 }
 
-/// Of a Lamport step: small roles, because rows are few and what comes first can be taken first.
-constexpr launch_plan plan_lamport(std::uint64_t tokens_per_rank, int num_workers, int max_blocks) {
+/// Of a Lamport step.
+constexpr launch_plan plan_lamport(int num_workers, int max_blocks) {
   launch_plan plan;
-  plan.dispatch.num_blocks = max_blocks > 0 ? max_blocks : num_workers;
-  plan.dispatch.chunk_tokens = tokens_per_rank <= 8 ? 1 : 4;
+  plan.dispatch.num_blocks =
+      std::min(max_blocks > 0 ? max_blocks : num_workers, static_cast<int>(layout::max_lamport_blocks));
   plan.combine = plan.dispatch;
-  plan.receive_tokens = plan.dispatch.chunk_tokens;
-  plan.reduce_tokens = plan.dispatch.chunk_tokens;
   return plan;
 }
 

@@ -104,21 +104,20 @@ TEST(cuda_launch_shape, what_a_workspace_has_room_for_is_enough_for_every_step) 
   }
 }
 
-TEST(cuda_launch_shape, each_role_of_a_lamport_step_has_a_block_where_there_are_enough) {
-  const layout::extents pair{.ep_size = 2, .top_k = 8, .max_tokens = 8192, .lamport_tokens = 128};
-  const auto few = plan_lamport(64, pair, whole_device, 0);
-  EXPECT_EQ(few.receive_tokens, 1U);
-  EXPECT_EQ(few.dispatch.num_blocks, 1 + 64 + 2 * 64 + 1);
-  EXPECT_EQ(few.combine.chunk_tokens, 1U);
-  EXPECT_EQ(few.combine.num_blocks, 1 + 2 + 64 + 2 + 64 + 1);
+TEST(cuda_launch_shape, each_row_of_a_lamport_step_has_a_worker_where_there_are_enough) {
+  const layout::extents pair{.ep_size = 2, .top_k = 8, .max_tokens = 8192, .lamport_tokens = 512};
+  const auto one = plan_lamport(1, pair, whole_device, 0);
+  EXPECT_EQ(one.dispatch.num_blocks, 2);
+  const auto few = plan_lamport(128, pair, whole_device, 0);
+  EXPECT_EQ(few.dispatch.num_blocks, 128 + 1);
+  EXPECT_EQ(few.combine.num_blocks, 128 + 1);
   EXPECT_EQ(few.dispatch.block_threads, static_cast<int>(wide_block));
-  const auto more = plan_lamport(128, pair, whole_device, 0);
-  EXPECT_EQ(more.receive_tokens, 2U);
-  EXPECT_EQ(more.dispatch.num_blocks, 1 + 128 + 2 * 64 + 1);
+  EXPECT_TRUE(may_overlap(few.combine, few.dispatch, whole_device));
+  const auto more = plan_lamport(512, pair, whole_device, 0);
+  EXPECT_EQ(more.dispatch.num_blocks, whole_device.multiprocessors);
+  EXPECT_TRUE(may_overlap(more.combine, more.dispatch, whole_device));
   const layout::extents node{.ep_size = 8, .top_k = 8, .max_tokens = 8192, .lamport_tokens = 128};
-  EXPECT_EQ(plan_lamport(8, node, whole_device, 0).receive_tokens, 1U);
-  EXPECT_EQ(plan_lamport(64, node, whole_device, 0).receive_tokens, 4U);
-  EXPECT_EQ(plan_lamport(128, node, whole_device, 0).receive_tokens, 8U);
+  EXPECT_EQ(plan_lamport(8, node, whole_device, 0).dispatch.num_blocks, 8 * 7 + 1);
 }
 
 TEST(cuda_launch_shape, a_lamport_launch_keeps_within_its_places) {
@@ -136,39 +135,37 @@ TEST(cuda_launch_shape, a_lamport_launch_keeps_within_its_places) {
             EXPECT_LE(phase.num_blocks, max_blocks);
           }
           EXPECT_EQ(phase.block_threads, static_cast<int>(ranks > 1 ? narrow_block : wide_block));
-          EXPECT_TRUE(std::has_single_bit(phase.chunk_tokens));
         }
-        EXPECT_TRUE(std::has_single_bit(plan.receive_tokens));
       }
     }
   }
 }
 
-TEST(cuda_launch_shape, a_lamport_step_has_room_for_its_lists) {
-  layout::extents dims{.ep_size = 8, .top_k = 8, .max_tokens = 8192};
-  dims.hidden_bytes = dims.combine_row_bytes = 14336;
-  const auto without = most_scratch_bytes(dims);
-  dims.lamport_tokens = 128;
-  const auto most = most_scratch_bytes(dims);
-  EXPECT_LE(most.combine, 8U << 10);
-  EXPECT_GE(most.dispatch, without.dispatch);
-  for (const std::uint64_t tokens : {1U, 8U, 64U, 128U}) {
-    const auto plan = plan_lamport(tokens, dims, whole_device, 0);
-    protocol::combine_params combine;
-    combine.ws.layout.dims = dims;
-    combine.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(plan.combine.chunk_tokens));
-    combine.outputs.add(nullptr, 14336, 0);
-    protocol::set(combine.words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
-    EXPECT_LE(protocol::scratch_words(combine) * sizeof(std::uint32_t), most.combine) << tokens;
-    protocol::dispatch_params dispatch;
-    dispatch.ws.ep_size = 8;
-    dispatch.ws.layout.dims = dims;
-    dispatch.tokens_per_rank = tokens;
-    dispatch.chunk_shift = static_cast<std::uint32_t>(std::countr_zero(plan.dispatch.chunk_tokens));
-    dispatch.payloads.add(nullptr, 14336, 0);
-    dispatch.payloads.add(nullptr, 32, 0);
-    protocol::set(dispatch.words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
-    EXPECT_LE(protocol::scratch_words(dispatch) * sizeof(std::uint32_t), most.dispatch) << tokens;
+TEST(cuda_launch_shape, lamport_outputs_of_odd_sizes_go_by_narrow_blocks) {
+  const layout::extents dims{.ep_size = 2, .top_k = 8, .max_tokens = 64, .lamport_tokens = 64};
+  const auto plan = plan_lamport(64, dims, whole_device, 0).combine;
+  EXPECT_EQ(lamport_combine_of(plan, 4, whole_device).block_threads, static_cast<int>(wide_block));
+  const auto odd = lamport_combine_of(plan, 2, whole_device);
+  EXPECT_EQ(odd.block_threads, static_cast<int>(narrow_block));
+  EXPECT_GE(odd.num_blocks, 1);
+  EXPECT_LE(odd.num_blocks, whole_device.narrow_places());
+}
+
+TEST(cuda_launch_shape, a_lamport_step_has_room_for_what_it_keeps) {
+  for (const std::uint64_t ranks : {1U, 2U, 8U, 72U, 256U}) {
+    for (const std::uint64_t top_k : {1U, 32U}) {
+      const layout::extents dims{.ep_size = ranks, .top_k = top_k, .max_tokens = 1, .lamport_tokens = 1};
+      protocol::dispatch_params dispatch;
+      protocol::combine_params combine;
+      dispatch.ws.ep_size = combine.ws.ep_size = static_cast<std::int32_t>(ranks);
+      dispatch.ws.layout.dims = combine.ws.layout.dims = dims;
+      for (auto* words : {&dispatch.words, &combine.words}) {
+        protocol::set(*words, protocol::header_word::transport, static_cast<std::uint32_t>(transport::lamport));
+      }
+      const auto most = most_scratch_bytes(dims);
+      EXPECT_LE(protocol::scratch_words(dispatch) * sizeof(std::uint32_t), most.dispatch) << ranks << ' ' << top_k;
+      EXPECT_LE(protocol::scratch_words(combine) * sizeof(std::uint32_t), most.combine) << ranks << ' ' << top_k;
+    }
   }
 }
 
