@@ -8,20 +8,17 @@ namespace switchyard {
 namespace {
 
 constexpr std::size_t row_granularity = 4;
-constexpr const char* by_masks = "rank masks are in force, which lamport cannot have yet";
 
 }  // namespace
 
 support lamport_support(const one_sided_config& config) {
   if (config.lamport == choice::off) return {false, "lamport is off"};
-  if (config.enable_rank_mask) return {false, by_masks};
   return {true, {}};
 }
 
 transport_choice choose_transport(const one_sided_config& config, std::int64_t tokens_per_rank,
                                   const dispatch_inputs& inputs) {
   if (config.lamport == choice::off) return {transport::fence, "lamport is off"};
-  if (config.enable_rank_mask) return {transport::fence, by_masks};
   if (tokens_per_rank > config.lamport_max_tokens) {
     return {transport::fence, "runtime_max_tokens_per_rank is above lamport_max_tokens"};
   }

@@ -32,8 +32,10 @@ std::vector<std::optional<recorded_fault>> dispatch_each(host_group& group, cons
   return records;
 }
 
-TEST(rank_mask_fault, masks_that_differ_are_named_with_both_values) {
-  host_group group(masked_group(4));
+class rank_mask_fault : public testing::TestWithParam<choice> {};
+
+TEST_P(rank_mask_fault, masks_that_differ_are_named_with_both_values) {
+  host_group group(masked_group(4, GetParam()));
   group.instance(1).set_active_ranks(all_but(4, {3}), group.stream(1));
   const auto records = dispatch_each(group, all_but(4, {3}));
   for (const int rank : {0, 1, 2}) {
@@ -49,8 +51,8 @@ TEST(rank_mask_fault, masks_that_differ_are_named_with_both_values) {
   EXPECT_FALSE(records[3]);
 }
 
-TEST(rank_mask_fault, a_rank_that_sees_no_other_mask_is_told) {
-  host_group group(masked_group(3));
+TEST_P(rank_mask_fault, a_rank_that_sees_no_other_mask_is_told) {
+  host_group group(masked_group(3, GetParam()));
   group.instance(1).set_active_ranks(all_but(3, {2}), group.stream(1));  // so nothing comes to rank 2 from rank 1
   const auto records = dispatch_each(group, all_but(3, {}));
   ASSERT_TRUE(records[2]);
@@ -60,8 +62,8 @@ TEST(rank_mask_fault, a_rank_that_sees_no_other_mask_is_told) {
   EXPECT_EQ(records[2]->origin, 0);
 }
 
-TEST(rank_mask_fault, a_rank_that_comes_back_without_recover_is_a_bad_mask) {
-  host_group group(masked_group(3));
+TEST_P(rank_mask_fault, a_rank_that_comes_back_without_recover_is_a_bad_mask) {
+  host_group group(masked_group(3, GetParam()));
   const auto mask = all_but(3, {2});
   on_every_rank(3, [&](int rank) {
     if (rank == 2) return;
@@ -82,8 +84,8 @@ TEST(rank_mask_fault, a_rank_that_comes_back_without_recover_is_a_bad_mask) {
   }
 }
 
-TEST(rank_mask_fault, a_missing_rank_is_awaited_and_one_that_is_off_is_not) {
-  auto options = masked_group(4, 300ms);
+TEST_P(rank_mask_fault, a_missing_rank_is_awaited_and_one_that_is_off_is_not) {
+  auto options = masked_group(4, GetParam(), 300ms);
   host_group group(options);
   const auto mask = all_but(4, {0});
   for (const int rank : {1, 2}) group.instance(rank).set_active_ranks(mask, group.stream(rank));
@@ -104,8 +106,8 @@ TEST(rank_mask_fault, a_missing_rank_is_awaited_and_one_that_is_off_is_not) {
   EXPECT_FALSE(group.instance(3).status());
 }
 
-TEST(rank_mask_fault, a_rank_that_is_off_is_not_told_of_faults) {
-  host_group group(masked_group(3, 300ms));
+TEST_P(rank_mask_fault, a_rank_that_is_off_is_not_told_of_faults) {
+  host_group group(masked_group(3, GetParam(), 300ms));
   on_every_rank(3, [&](int rank) {
     if (rank == 2) return;
     group.instance(rank).set_active_ranks(all_but(3, {2}), group.stream(rank));
@@ -121,8 +123,8 @@ TEST(rank_mask_fault, a_rank_that_is_off_is_not_told_of_faults) {
   EXPECT_EQ(records[2]->from_notice, 0);
 }
 
-TEST(rank_mask_fault, what_a_rank_that_is_off_tells_ends_no_phase) {
-  host_group group(masked_group(3));
+TEST_P(rank_mask_fault, what_a_rank_that_is_off_tells_ends_no_phase) {
+  host_group group(masked_group(3, GetParam()));
   const auto mask = all_but(3, {0});
   on_every_rank(3, [&](int rank) {
     if (rank == 0) return;
@@ -140,7 +142,7 @@ TEST(rank_mask_fault, what_a_rank_that_is_off_tells_ends_no_phase) {
   EXPECT_FALSE(group.instance(2).status());
 }
 
-TEST(rank_mask_fault, words_of_masks_tell_them_apart) {
+TEST(rank_mask_fault_word, words_of_masks_tell_them_apart) {
   EXPECT_EQ(protocol::mask_word_of(all_but(32, {31}), 32), 0x7FFFFFFFU);
   std::vector<std::uint32_t> seen;
   for (const int ep_size : {33, 64, 72, 256}) {
@@ -156,6 +158,9 @@ TEST(rank_mask_fault, words_of_masks_tell_them_apart) {
     EXPECT_EQ(std::adjacent_find(seen.begin(), seen.end()), seen.end()) << ep_size;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(by, rank_mask_fault, testing::ValuesIn(test::both_transports),
+                         [](const auto& by) { return std::string(by.param == choice::off ? "fence" : "lamport"); });
 
 }  // namespace
 }  // namespace switchyard

@@ -22,10 +22,12 @@ using test::spread_ids;
 
 rank_set all_of(int ep_size) { return all_but(ep_size, {}); }
 
+class rank_mask : public testing::TestWithParam<choice> {};
+
 // B27: one rank of four is gone for good. Tokens for it, and none for it.
-TEST(rank_mask, b27_survivors_go_on_without_a_rank_that_never_calls) {
+TEST_P(rank_mask, b27_survivors_go_on_without_a_rank_that_never_calls) {
   for (const int workers : {1, 3}) {
-    auto options = masked_group(4);
+    auto options = masked_group(4, GetParam());
     options.workers = workers;
     host_group group(options);
     const auto mask = all_but(4, {2});
@@ -42,13 +44,14 @@ TEST(rank_mask, b27_survivors_go_on_without_a_rank_that_never_calls) {
   }
 }
 
-TEST(rank_mask, a_full_mask_and_no_mask_give_the_same_bytes) {
+TEST_P(rank_mask, of_all_ranks_and_no_mask_give_the_same_bytes) {
   for (const int workers : {1, 3}) {
     for (const int tokens : {1, 40, 70}) {
       auto shape = test::small_exchange(3);
       shape.tokens_per_rank = tokens;
       shape.workers = workers;
-      shape.config.lamport = choice::off;
+      shape.config.lamport = GetParam();
+      shape.config.extra_payload_bytes_per_token = shape.row_bytes[4] = 8;
       const auto without = run_on_host(shape, 4);
       shape.config.enable_rank_mask = true;
       const auto with = run_on_host(shape, 4);
@@ -60,8 +63,8 @@ TEST(rank_mask, a_full_mask_and_no_mask_give_the_same_bytes) {
 }
 
 // Whoever is gone may have taken its memory along.
-TEST(rank_mask, nothing_is_stored_into_the_workspace_of_a_rank_that_is_off) {
-  const auto options = masked_group(3);
+TEST_P(rank_mask, nothing_is_stored_into_the_workspace_of_a_rank_that_is_off) {
+  const auto options = masked_group(3, GetParam());
   host_group group(options);
   const auto* memory = group.instance(1).workspace_data();
   const auto bytes = workspace_bytes(options.params, options.config, 3);
@@ -76,8 +79,8 @@ TEST(rank_mask, nothing_is_stored_into_the_workspace_of_a_rank_that_is_off) {
   EXPECT_TRUE(std::equal(before.begin(), before.end(), memory));
 }
 
-TEST(rank_mask, teams_of_several_threads_drop_the_same_routes) {
-  auto options = masked_group(4, 40s);
+TEST_P(rank_mask, teams_of_several_threads_drop_the_same_routes) {
+  auto options = masked_group(4, GetParam(), 40s);
   options.workers = 2;
   const auto teams = test::make_team_fabric();
   options.make_fabric = [teams](int) { return teams; };
@@ -93,8 +96,8 @@ TEST(rank_mask, teams_of_several_threads_drop_the_same_routes) {
   });
 }
 
-TEST(rank_mask, shrinks_from_step_to_step_down_to_one_rank) {
-  host_group group(masked_group(4));
+TEST_P(rank_mask, shrinks_from_step_to_step_down_to_one_rank) {
+  host_group group(masked_group(4, GetParam()));
   on_every_rank(4, [&](int rank) {
     for (int step = 0; step <= rank; ++step) {  // rank r takes part in steps 0 .. r
       rank_set mask{};
@@ -106,9 +109,9 @@ TEST(rank_mask, shrinks_from_step_to_step_down_to_one_rank) {
   });
 }
 
-TEST(rank_mask, of_more_ranks_than_a_header_word_has_bits) {
+TEST_P(rank_mask, of_more_ranks_than_a_header_word_has_bits) {
   constexpr int ranks = 70;
-  host_group group(masked_group(ranks, 100s));
+  host_group group(masked_group(ranks, GetParam(), 100s));
   const auto mask = all_but(ranks, {0, 31, 33, 64, 69});
   on_every_rank(ranks, [&](int rank) {
     const auto ids = spread_ids(ranks, 9);
@@ -119,8 +122,8 @@ TEST(rank_mask, of_more_ranks_than_a_header_word_has_bits) {
   });
 }
 
-TEST(rank_mask, combine_has_the_mask_of_its_dispatch) {
-  host_group group(masked_group(3));
+TEST_P(rank_mask, combine_has_the_mask_of_its_dispatch) {
+  host_group group(masked_group(3, GetParam()));
   const auto ids = spread_ids(3, 12);
   on_every_rank(3, [&](int rank) {
     const auto later = all_but(3, {1});
@@ -132,13 +135,12 @@ TEST(rank_mask, combine_has_the_mask_of_its_dispatch) {
   });
 }
 
-TEST(rank_mask, a_rank_that_was_off_comes_back_through_recover) {
-  auto options = masked_group(3);
+TEST_P(rank_mask, a_rank_that_was_off_comes_back_through_recover) {
+  auto options = masked_group(3, GetParam());
   host_group group(options);
   auto backends = make_in_process_backends(3);
   auto plain_options = options;
   plain_options.config.enable_rank_mask = false;
-  plain_options.config.lamport = choice::off;
   host_group plain(plain_options);
   const auto ids = spread_ids(3, 17);
   const auto mask = all_but(3, {2});
@@ -163,8 +165,8 @@ TEST(rank_mask, a_rank_that_was_off_comes_back_through_recover) {
   });
 }
 
-TEST(rank_mask, is_set_in_stream_order_and_may_be_set_twice) {
-  host_group group(masked_group(3));
+TEST_P(rank_mask, is_set_in_stream_order_and_may_be_set_twice) {
+  host_group group(masked_group(3, GetParam()));
   on_every_rank(3, [&](int rank) {
     if (rank == 0) return;
     // The one before never meets a dispatch, so nobody has left by it.
@@ -177,8 +179,8 @@ TEST(rank_mask, is_set_in_stream_order_and_may_be_set_twice) {
   });
 }
 
-TEST(rank_mask, is_made_of_ranks_and_checked_before_anything_is_enqueued) {
-  host_group group(masked_group(3));
+TEST_P(rank_mask, is_made_of_ranks_and_checked_before_anything_is_enqueued) {
+  host_group group(masked_group(3, GetParam()));
   auto& instance = group.instance(1);
   const std::array ranks{2, 1};
   EXPECT_EQ(instance.active_rank_mask(ranks), all_but(3, {0}));
@@ -193,7 +195,7 @@ TEST(rank_mask, is_made_of_ranks_and_checked_before_anything_is_enqueued) {
   group.stream(1).synchronize();
   EXPECT_FALSE(instance.status());
 
-  auto plain = masked_group(2);
+  auto plain = masked_group(2, GetParam());
   plain.config.enable_rank_mask = false;
   host_group without(plain);
   EXPECT_THROW(without.instance(0).set_active_ranks(all_of(2), without.stream(0)), unsupported);
@@ -202,6 +204,9 @@ TEST(rank_mask, is_made_of_ranks_and_checked_before_anything_is_enqueued) {
   group.instance(0).abort("for the next line");
   EXPECT_THROW(group.instance(0).set_active_ranks(all_of(3), group.stream(0)), peer_fault);
 }
+
+INSTANTIATE_TEST_SUITE_P(by, rank_mask, testing::ValuesIn(test::both_transports),
+                         [](const auto& by) { return std::string(by.param == choice::off ? "fence" : "lamport"); });
 
 }  // namespace
 }  // namespace switchyard

@@ -106,7 +106,6 @@ void vary(const case_spec& spec, std::uint64_t seed, int step, step_plan& plan) 
 
 /// The rule of the contract, worked out apart from the library.
 transport transport_of(const case_spec& spec, const step_plan& plan) {
-  if (spec.enable_rank_mask) return transport::fence;
   if (spec.lamport == choice::off || plan.tokens_per_rank > spec.lamport_max_tokens) return transport::fence;
   for (const auto kind : all_payloads) {
     const bool travels =

@@ -90,7 +90,17 @@ std::vector<mutant> all_mutants() {
 
 class mask_mutants : public testing::TestWithParam<mutant> {};
 
-TEST_P(mask_mutants, are_killed_with_the_right_verdict) { expect_killed(base_case(), GetParam()); }
+TEST_P(mask_mutants, are_killed_by_fence) {
+  auto spec = base_case();
+  spec.lamport = choice::off;
+  expect_killed(spec, GetParam());
+}
+TEST_P(mask_mutants, are_killed_by_lamport) {
+  auto one = GetParam();
+  // There each worker marks the rows that it finds to hold nothing.
+  if (one.name == "slice_not_padded") one.plan = {.op = operation::store, .region = region::topk_ids};
+  expect_killed(base_case(), one);
+}
 TEST_P(mask_mutants, have_a_shape_that_passes_without_the_mutation) { expect_pass_without(base_case(), GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(masks, mask_mutants, testing::ValuesIn(all_mutants()),

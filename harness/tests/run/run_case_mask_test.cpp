@@ -50,20 +50,36 @@ TEST(rank_masks, of_a_case_are_a_function_of_its_steps) {
   EXPECT_EQ(declared_mask(spec, 1, 0)[0], 0b011U);
 }
 
-TEST(run_case_mask, ranks_leave_one_after_the_other) {
-  for (const int blocks : {1, 3}) {
-    auto spec = masked_case(4, "2:8:0:5");
-    spec.blocks = blocks;
-    spec.workers = blocks;
-    const auto result = run(spec);
-    EXPECT_EQ(result.status, case_status::pass) << explain(result);
-    EXPECT_TRUE(result.faults.empty());
+TEST(run_case_mask, ranks_leave_one_after_the_other_by_either_transport) {
+  for (const auto lamport : {choice::off, choice::on}) {
+    for (const int blocks : {1, 3}) {
+      auto spec = masked_case(4, "2:8:0:5");
+      spec.lamport = lamport;
+      spec.blocks = blocks;
+      spec.workers = blocks;
+      const auto result = run(spec);
+      EXPECT_EQ(result.status, case_status::pass) << explain(result);
+      EXPECT_EQ(result.transport, lamport == choice::off ? "fence" : "lamport");
+      EXPECT_TRUE(result.faults.empty());
+    }
   }
+}
+
+TEST(run_case_mask, masks_change_while_steps_go_to_and_fro_between_transports) {
+  auto spec = masked_case(4, "9:6:3:20");
+  spec.steps = 20;
+  spec.lamport_max_tokens = 8;
+  spec.runtime_max_tokens.reset();
+  spec.token_counts = step_counts::parse("3/9/8/0/12/1");
+  spec.num_tokens = 12;
+  spec.rejoin_step = 14;
+  const auto result = run(spec);
+  EXPECT_EQ(result.status, case_status::pass) << explain(result);
+  EXPECT_EQ(result.transport, "fence+lamport");
 }
 
 TEST(run_case_mask, a_mask_of_all_has_the_bits_of_no_mask) {
   auto spec = small_case(3);
-  spec.lamport = choice::off;
   const auto without = run(spec);
   spec.enable_rank_mask = true;
   const auto with = run(spec);

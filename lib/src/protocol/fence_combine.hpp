@@ -233,7 +233,7 @@ SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
       rows_from[rank] = active.contains(static_cast<std::int32_t>(rank)) ? rows : 0;
     }
   });
-  if (frame.open) forget_dropped(block, p.ws, frame);
+  if (frame.open && frame.first_role == 0) forget_dropped(block, p.ws);
   const bool succeeded = frame.open && send_and_sum(block, p, frame, tally, rows_from, routes, prepare);
   // A failed combine must not be mistaken for a result.
   leave(block, p.ws, frame, succeeded, [&] { block.fill_nan(p.output, p.num_tokens * p.elements, p.type); });

@@ -368,7 +368,7 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
     if (p.routes_all) s.route_all(block, p);
     s.prepare(block, true, p.routes_all);
   });
-  bool succeeded = frame.open && latch_mask(block, p.ws, frame);
+  bool succeeded = frame.open && latch_mask(block, p.ws, frame, frame.first_role == 0);
   if (succeeded) {
     const std::uint64_t chunks = p.chunks();
     const auto part_mask = (std::uint64_t{1} << p.receive_shift) - 1;

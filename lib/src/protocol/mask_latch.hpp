@@ -31,6 +31,13 @@ SWITCHYARD_DEVICE_APART mask_verdict judge_mask(Block& block, const workspace_ha
   return {};
 }
 
+/// [thread]
+template <block Block>
+SWITCHYARD_DEVICE bool is_good_mask(Block& block, const workspace_handle& ws) {
+  const auto found = judge_mask(block, ws);
+  return found.due == found.legal;
+}
+
 template <block Block>
 SWITCHYARD_DEVICE_APART void raise_bad_mask(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
                                             mask_verdict found) {
@@ -43,16 +50,17 @@ SWITCHYARD_DEVICE_APART void raise_bad_mask(handed_over<Block> block, const work
   raise(block, ws, frame, fault);
 }
 
-/// Checks the mask that dispatch has found, and keeps it for combine. Returns whether dispatch may go on. [team]
+/// Checks the mask that dispatch has found, and keeps it for combine. Returns whether dispatch may go on. `keeps`:
+/// this block is one that does so; of a Lamport dispatch the clerk, and whoever finds that something is unusual. [team]
 template <block Block>
-SWITCHYARD_DEVICE bool latch_mask(Block& block, const workspace_handle& ws, const phase_frame& frame) {
+SWITCHYARD_DEVICE bool latch_mask(Block& block, const workspace_handle& ws, const phase_frame& frame, bool keeps) {
   if (!ws.layout.dims.rank_masks) return true;
   const auto found = block.broadcast(block.thread_index() == 0 ? judge_mask(block, ws) : mask_verdict{});
   if (found.due != found.legal) {
     raise_bad_mask<Block>(block, ws, frame, found);
     return false;
   }
-  if (frame.first_role != 0) return true;
+  if (!keeps) return true;
   auto& mask = ws.rank_mask();
   SWITCHYARD_ROLLED
   for (auto i = block.thread_index(); i < mask.due.size(); i += block.num_threads()) {
@@ -79,8 +87,8 @@ SWITCHYARD_DEVICE_APART void count_dropped(handed_over<Block> block, const works
 
 /// The step's count is no longer asked for when its combine begins. By one block. [team]
 template <block Block>
-SWITCHYARD_DEVICE void forget_dropped(Block& block, const workspace_handle& ws, const phase_frame& frame) {
-  if (!ws.layout.dims.rank_masks || frame.first_role != 0 || block.thread_index() != 0) return;
+SWITCHYARD_DEVICE void forget_dropped(Block& block, const workspace_handle& ws) {
+  if (!ws.layout.dims.rank_masks || block.thread_index() != 0) return;
   block.store_u32(&ws.rank_mask().dropped_routes, 0);
 }
 

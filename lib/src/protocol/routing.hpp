@@ -118,11 +118,11 @@ struct token_ids {
     if (active.are_all()) return owner;
     return owner >= 0 && active.contains(owner) ? owner : -1;
   }
-  /// expert_map::for_each_owner of a token, for the ranks that take part.
+  /// expert_map::for_each_owner of a token's ids, for the ranks that take part.
   template <class Visit>
-  SWITCHYARD_DEVICE constexpr void for_each_owner(std::uint64_t token, Visit visit) const {
+  SWITCHYARD_DEVICE constexpr void for_each_owner(const std::int32_t* of_token, Visit visit) const {
     std::uint32_t slot = 0;
-    experts.for_each_owner(ids + token * top_k, top_k, [&](std::uint32_t, std::int32_t rank) {
+    experts.for_each_owner(of_token, top_k, [&](std::uint32_t, std::int32_t rank) {
       if (active.contains(rank)) visit(slot++, rank);
     });
   }

@@ -67,7 +67,7 @@ TEST(routing, slots_close_up_over_ranks_that_are_masked_off) {
   const token_ids routing{ids.data(), 2, 6, {8, 4}, active_ranks(&mask)};
   std::vector<std::int32_t> owners;
   for (std::uint64_t token = 0; token < 2; ++token) {
-    routing.for_each_owner(token, [&](std::uint32_t slot, std::int32_t rank) {
+    routing.for_each_owner(ids.data() + 6 * token, [&](std::uint32_t slot, std::int32_t rank) {
       EXPECT_EQ(slot, owners.size());
       owners.push_back(rank);
     });

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -12,11 +13,17 @@
 
 namespace switchyard::test {
 
-inline group_options masked_group(int ep_size, std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+/// The transports that all tests of masks go by. Off: fence; on: lamport, whose steps take all T of masked_group.
+inline constexpr std::array both_transports{choice::off, choice::on};
+
+inline group_options masked_group(int ep_size, choice lamport,
+                                  std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
   group_options options;
   options.ep_size = ep_size;
   options.params = {.num_experts = 2 * ep_size, .top_k = 4, .max_tokens_per_rank = 40, .hidden_size = 8};
   options.config.enable_rank_mask = true;
+  options.config.lamport = lamport;
+  options.config.lamport_max_tokens = 64;
   options.config.timeout = options.config.warmup_timeout = timeout;
   return options;
 }
