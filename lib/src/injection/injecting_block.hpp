@@ -48,6 +48,7 @@ class injecting_block {
   std::uint32_t team_sum(std::uint32_t value) { return inner_.team_sum(value); }
   bool all(bool mine) { return inner_.all(mine); }
   bool leads() { return inner_.leads(); }
+  bool admits() { return inner_.admits(); }
   std::uint32_t lane() { return inner_.lane(); }
   std::uint32_t lanes() { return inner_.lanes(); }
   std::uint32_t arrive(std::uint32_t* word, std::uint32_t amount) { return inner_.arrive(word, amount); }
@@ -171,6 +172,12 @@ class injecting_block {
     inner_.publish(count, changed(word_at, value), value);
     flush_deferred();
   }
+  void release_launches(std::uint64_t count) { inner_.release_launches(count); }
+  template <class WordAt>
+  void publish_released(std::uint64_t count, WordAt word_at, std::uint64_t value) {
+    inner_.publish_released(count, changed(word_at, value), value);
+    flush_deferred();
+  }
   template <class WordAt>
   void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
                          std::uint64_t value) {
@@ -234,9 +241,9 @@ class injecting_block {
   protocol::word_pair load_unit(const protocol::located_unit& unit, std::uint64_t row) {
     return inner_.load_unit(unit, row);
   }
-  void store_unit(const protocol::located_unit& unit, const protocol::row_target& to, protocol::word_pair value) {
-    if (hits(operation::store_unit, unit.at(to)) && dropped()) return;
-    inner_.store_unit(unit, to, value);
+  void store_unit(const protocol::located_unit& unit, std::byte* at, protocol::word_pair value) {
+    if (hits(operation::store_unit, at) && dropped()) return;
+    inner_.store_unit(unit, at, value);
   }
 
   using held_ids = typename Block::held_ids;

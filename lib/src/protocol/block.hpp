@@ -47,6 +47,8 @@ namespace switchyard::protocol {
 /// | announce [thread]  | releases everything this thread did before, at system scope                                |
 /// | draw_ticket        | relaxed                                                                                    |
 /// | arrive [thread]    | acquire and release among the blocks of this rank: the last to arrive sees what others did |
+/// | release_launches   | begins a release at system scope over what launches before this one have stored            |
+/// | publish_released   | publish, after it: over that alone                                                         |
 /// | publish_when_last  | each call acquires and releases as arrive does; the last one publishes, over everything    |
 /// |                    | that the teams of all calls did before                                                     |
 template <class B>
@@ -74,6 +76,7 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.all(true) } -> std::same_as<bool>;                // [team] whether all threads say so
   // The leader: a warp of the team whose threads think for it, and have the least to do besides. [thread]
   { b.leads() } -> std::same_as<bool>;
+  { b.admits() } -> std::same_as<bool>;  // another such warp, where there is one; lane() and lanes() are its too
   { b.lane() } -> std::convertible_to<std::uint32_t>;   // within the leader
   { b.lanes() } -> std::convertible_to<std::uint32_t>;  // of the leader
   { b.now_ns() } -> std::same_as<std::uint64_t>;
@@ -120,6 +123,8 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.poll(word) } -> std::same_as<std::uint64_t>;  // [thread]
   { b.poll_flag(word) } -> std::same_as<std::uint64_t>;
   b.publish(u64, word_at, u64);
+  b.release_launches(u64);                              // before publish_released of so many words
+  b.publish_released(u64, word_at, u64);                // no barrier
   b.publish_when_last(word32, u32, u64, word_at, u64);  // of u32 calls that count themselves in the word
   { b.wait_all(u64, ready, bounds, probe) } -> std::same_as<wait_status>;
   // Calls body(i) for i in [0, u64), each index by one team or part of it; put inside belongs to that part.
@@ -138,7 +143,7 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   b.store_words(word, words);                            // [thread]
   // A unit of row u64 of its payload's data, filled up with zeros; and of the regions of a row of this rank's. [thread]
   { b.load_unit(located_unit{}, u64) } -> std::same_as<word_pair>;
-  b.store_unit(located_unit{}, row_target{}, words);
+  b.store_unit(located_unit{}, bytes, words);
   // What a lane of the leader holds of a token's ids, none for one past the last.
   { b.ids_of(routing, u32) } -> std::same_as<typename B::held_ids>;
   // Calls placed(slot, rank) for the distinct owners of all of them in the order of the ids, each by one lane,

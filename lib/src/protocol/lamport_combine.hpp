@@ -85,8 +85,9 @@ SWITCHYARD_DEVICE_APART void send_output(handed_over<Block> block, const combine
 }
 
 template <block Block>
-SWITCHYARD_DEVICE void send_as_combine_clerk(Block& block, const combine_params& p, const phase_frame& frame) {
-  send_as_clerk(block, p, frame);
+SWITCHYARD_DEVICE void send_as_combine_clerk(Block& block, const combine_params& p, const phase_frame& frame,
+                                             bool released) {
+  send_as_clerk(block, p, frame, released);
   forget_dropped(block, p.ws);
 }
 
@@ -94,7 +95,7 @@ SWITCHYARD_DEVICE void send_as_combine_clerk(Block& block, const combine_params&
 template <block Block>
 SWITCHYARD_DEVICE void send_part_of(Block& block, const combine_params& p, const phase_frame& frame,
                                     std::uint32_t index) {
-  if (is_clerk(p.ws, index)) send_as_combine_clerk(block, p, frame);
+  if (is_clerk(p.ws, index)) send_as_combine_clerk(block, p, frame, false);
   auto* plan = lamport_plan_of(block, scratch_words(p));
   const auto total = num_peer_tokens(p.ws, p.tokens_per_rank);
   SWITCHYARD_ROLLED
@@ -224,7 +225,8 @@ class output_summer {
     const bool none = slot_ == 0;  // exact +0
     const auto store_sum = [&](std::uint32_t unit, typename Block::unit_sum& sum) {
       const auto words = none ? word_pair{} : block.rounded_unit(sum, alone_, p.type);
-      block.store_unit(locate_output(p, unit), {p.output, token_}, words);
+      const auto in_output = locate_output(p, unit);
+      block.store_unit(in_output, in_output.at({p.output, token_}), words);
     };
     store_sum(unit_, sum_[0]);
     const auto second = unit_ + block.num_threads();
@@ -344,7 +346,7 @@ SWITCHYARD_DEVICE void lamport_combine(Block& block, const combine_params& p) {
     }
   }
   if (clerk) {
-    send_as_combine_clerk(block, p, frame);
+    send_as_combine_clerk(block, p, frame, true);
     block.allow_next_launch();
     const auto status = block.wait_until(
         [&](std::uint32_t polls) {

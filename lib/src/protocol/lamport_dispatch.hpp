@@ -94,36 +94,50 @@ struct token_plan {
   }
 };
 
+/// Threads that have units of a token to send. The leader tells others of it meanwhile, where it is not the whole team.
+template <class Block>
+SWITCHYARD_DEVICE std::uint32_t num_sending(Block& block) {
+  return block.num_threads() > block.lanes() ? block.num_threads() - block.lanes() : block.num_threads();
+}
+
 /// Two units of a token, of a thread's.
 template <class Block>
 struct token_units {
   located_unit first;
   located_unit second;
   word_pair words[2];
+  std::byte* own[2] = {};  ///< where they lie in this rank's views
 
   SWITCHYARD_DEVICE void load(Block& block, const dispatch_params& p, std::uint32_t token, std::uint32_t base) {
+    const auto threads = num_sending(block);
+    if (token >= p.num_tokens || block.thread_index() >= threads) return;
     first = locate(p.payloads, base + block.thread_index());
-    second = locate(p.payloads, base + block.thread_index() + block.num_threads());
-    if (token >= p.num_tokens) return;
+    second = locate(p.payloads, base + block.thread_index() + threads);
     if (first.bytes != 0) words[0] = block.load_unit(first, token);
     if (second.bytes != 0) words[1] = block.load_unit(second, token);
+    const row_target to{p.ws.self, wide_product(static_cast<std::uint32_t>(p.ws.rank), p.tokens_per_rank) + token};
+    own[0] = first.at(to);
+    own[1] = second.at(to);
   }
   /// Stores them wherever the leader has told that the token goes.
-  SWITCHYARD_DEVICE void send(Block& block, const dispatch_params& p, std::uint32_t token, std::uint32_t base,
+  SWITCHYARD_DEVICE void send(Block& block, const dispatch_params& p, std::uint32_t base,
                               const std::uint64_t* plan) const {
+    if (first.bytes == 0) return;
+    bool here = false;
     SWITCHYARD_ROLLED
     for (; *plan != 0; ++plan) {
       if (*plan == own_views) {
-        const row_target to{p.ws.self, wide_product(static_cast<std::uint32_t>(p.ws.rank), p.tokens_per_rank) + token};
-        if (first.bytes != 0) block.store_unit(first, to, words[0]);
-        if (second.bytes != 0) block.store_unit(second, to, words[1]);
-      } else {
-        const lamport_row row{reinterpret_cast<std::uint64_t*>(*plan), p.payloads.units_of_row()};
-        const auto unit = base + block.thread_index();
-        if (first.bytes != 0) send_unit(block, row, unit, words[0]);
-        if (second.bytes != 0) send_unit(block, row, unit + block.num_threads(), words[1]);
+        here = true;  // last, because nobody waits for it
+        continue;
       }
+      const lamport_row row{reinterpret_cast<std::uint64_t*>(*plan), p.payloads.units_of_row()};
+      const auto unit = base + block.thread_index();
+      send_unit(block, row, unit, words[0]);
+      if (second.bytes != 0) send_unit(block, row, unit + num_sending(block), words[1]);
     }
+    if (!here) return;
+    block.store_unit(first, own[0], words[0]);
+    if (second.bytes != 0) block.store_unit(second, own[1], words[1]);
   }
 };
 
@@ -132,10 +146,10 @@ template <block Block>
 SWITCHYARD_DEVICE_APART void send_rest_of_token(handed_over<Block> block, const dispatch_params& p, std::uint32_t token,
                                                 const std::uint64_t* plan) {
   SWITCHYARD_ROLLED
-  for (auto base = 2 * block.num_threads(); base < p.payloads.units_of_row(); base += 2 * block.num_threads()) {
+  for (auto base = 2 * num_sending(block); base < p.payloads.units_of_row(); base += 2 * num_sending(block)) {
     token_units<std::remove_reference_t<Block>> units;
     units.load(block, p, token, base);
-    units.send(block, p, token, base, plan);
+    units.send(block, p, base, plan);
   }
 }
 /// Sends a token of which the team has been told nothing yet. [team]
@@ -149,15 +163,16 @@ SWITCHYARD_DEVICE_APART void send_token(handed_over<Block> block, const dispatch
   block.sync();  // what the team was told last has been looked at
   if (block.leads()) leads.tell_team(block, p, token, plan);
   block.sync();
-  units.send(block, p, token, 0, plan);
-  if (p.payloads.units_of_row() > 2 * block.num_threads()) send_rest_of_token<Block>(block, p, token, plan);
   if (block.leads()) leads.tell_others(block, p, frame.epoch, token);
+  units.send(block, p, 0, plan);
+  if (p.payloads.units_of_row() > 2 * num_sending(block)) send_rest_of_token<Block>(block, p, token, plan);
 }
 
 /// The clerk of a dispatch also counts what does not go anywhere. [team]
 template <block Block>
-SWITCHYARD_DEVICE void send_as_dispatch_clerk(Block& block, const dispatch_params& p, const phase_frame& frame) {
-  send_as_clerk(block, p, frame);
+SWITCHYARD_DEVICE void send_as_dispatch_clerk(Block& block, const dispatch_params& p, const phase_frame& frame,
+                                              bool released) {
+  send_as_clerk(block, p, frame, released);
   if (p.routing.active.are_all()) return;
   count_dropped<Block>(block, p.ws, p.routing, 0, static_cast<std::uint32_t>(p.num_tokens));
 }
@@ -166,7 +181,7 @@ SWITCHYARD_DEVICE void send_as_dispatch_clerk(Block& block, const dispatch_param
 template <block Block>
 SWITCHYARD_DEVICE void send_part_of(Block& block, const dispatch_params& p, const phase_frame& frame,
                                     std::uint32_t index) {
-  if (is_clerk(p.ws, index)) send_as_dispatch_clerk(block, p, frame);
+  if (is_clerk(p.ws, index)) send_as_dispatch_clerk(block, p, frame, false);
   auto* plan = lamport_plan_of(block, scratch_words(p));
   SWITCHYARD_ROLLED
   for (auto token = index; is_worker(p.ws, index) && token < p.tokens_per_rank; token += num_workers(p.ws)) {
@@ -253,7 +268,8 @@ struct row_taker {
                                           const row_target& to, std::uint32_t unit, word_pair words) {
     if (unit >= row.units) return true;
     if (!has_come(block, row, unit, words)) return false;
-    block.store_unit(locate(p.payloads, unit), to, words);
+    const auto in_views = locate(p.payloads, unit);
+    block.store_unit(in_views, in_views.at(to), words);
     rearm_unit(block, row, unit);
     return true;
   }
@@ -349,15 +365,15 @@ SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) 
       return finish_dispatch<Block>(block, p, lamport_stage::entered, taker, reader);
     }
     if (has_token) {
-      units.send(block, p, token, 0, plan);
-      if (p.payloads.units_of_row() > 2 * block.num_threads()) send_rest_of_token<Block>(block, p, token, plan);
       if (block.leads()) leads.tell_others(block, p, frame.epoch, token);
+      units.send(block, p, 0, plan);
+      if (p.payloads.units_of_row() > 2 * num_sending(block)) send_rest_of_token<Block>(block, p, token, plan);
     }
   }
   auto status = wait_status::ready;
   if (clerk) {
     (void)latch_mask(block, ws, frame, true);  // it was good at entry
-    send_as_dispatch_clerk(block, p, frame);
+    send_as_dispatch_clerk(block, p, frame, true);
     block.allow_next_launch();
     auto* counts = counts_of(block, p);
     const auto on_token = [&](std::int32_t source) { block.scratch_add(counts + source, 1); };

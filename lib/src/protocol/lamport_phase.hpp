@@ -88,8 +88,10 @@ SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which,
                                      Plan plan) {
   const workspace_handle& ws = p.ws;
   bool as_usual = true;
-  if (as_clerk && block.thread_index() == 0) frame.start_ns = block.now_ns();
-  if (block.leads()) {
+  // Long before peers' words are under way, which a release would wait behind.
+  if (as_clerk) block.release_launches(static_cast<std::uint64_t>(ws.ep_size));
+  if (block.leads()) plan();
+  if (block.admits()) {
     auto& round = ws.round();
     auto& own = ws.block_state(block.block_index());
     const auto claim = block.lane() == 0 ? block.fetch_or(&own.claim, 1) : 0;
@@ -111,12 +113,12 @@ SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which,
                   !active.contains(granter);
     }
     if (which == phase::dispatch && !active.are_all()) as_usual &= is_good_mask(block, ws);
-    plan();
     if (block.lane() == 0) {
       frame.epoch = epoch;
       frame.claim = claim;
       if (as_clerk) {
         frame.which = which;
+        frame.start_ns = block.now_ns();
         frame.parity = step_index & 1U;
         frame.incarnation = incarnation;
         frame.digest = finished_digest(with_mask(p.words_digest, mask_word(ws, which)), incarnation);
@@ -166,18 +168,19 @@ SWITCHYARD_DEVICE void complete_frame(Block& block, const Params& p, phase which
 /// may be stored to again. Those re-arming stores are of launches that have ended before this one on the stream, so
 /// they happen before the release here; it pairs with the acquire in enter_lamport of each peer's next phase. [team]
 template <block Block, class Params>
-SWITCHYARD_DEVICE void send_as_clerk(Block& block, const Params& p, const phase_frame& frame) {
+SWITCHYARD_DEVICE void send_as_clerk(Block& block, const Params& p, const phase_frame& frame, bool released) {
   const workspace_handle& ws = p.ws;
   const auto active = active_in(ws, frame.which);
-  // First, while this block has nothing else under way that the release would wait for; the header is posted by threads
-  // that release nothing.
-  block.publish(
-      static_cast<std::uint64_t>(ws.ep_size),
-      [&](std::uint64_t peer) {
-        const auto rank = static_cast<std::int32_t>(peer);
-        return rank == ws.rank || !active.contains(rank) ? nullptr : ws.credit(rank, frame.which, ws.rank);
-      },
-      layout::tagged(1, frame.epoch));
+  const auto credit_at = [&](std::uint64_t peer) {
+    const auto rank = static_cast<std::int32_t>(peer);
+    return rank == ws.rank || !active.contains(rank) ? nullptr : ws.credit(rank, frame.which, ws.rank);
+  };
+  const auto peers = static_cast<std::uint64_t>(ws.ep_size);
+  if (released) {
+    block.publish_released(peers, credit_at, layout::tagged(1, frame.epoch));
+  } else {
+    block.publish(peers, credit_at, layout::tagged(1, frame.epoch));
+  }
   SWITCHYARD_ROLLED
   for (std::int32_t rank = 0; rank < ws.ep_size; ++rank) {
     if (!active.contains(rank)) continue;

@@ -53,6 +53,7 @@ class team_block {
   }
   bool all(bool mine) { return everyone(mine, nullptr); }
   [[nodiscard]] bool leads() const { return thread_ == team_threads - 1; }
+  [[nodiscard]] bool admits() const { return thread_ == team_threads - 2; }
   static std::uint32_t lane() { return 0; }
   static std::uint32_t lanes() { return 1; }
   std::uint32_t team_sum(std::uint32_t value) {
@@ -153,6 +154,13 @@ class team_block {
     }
   }
 
+  static void release_launches(std::uint64_t) {}
+  template <class WordAt>
+  void publish_released(std::uint64_t count, WordAt word_at, std::uint64_t value) {
+    for (std::uint64_t i = thread_; i < count; i += team_threads) {
+      if (std::uint64_t* word = word_at(i)) post(word, value);
+    }
+  }
   template <class WordAt>
   void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
                          std::uint64_t value) {
@@ -220,9 +228,8 @@ class team_block {
   static protocol::word_pair load_unit(const protocol::located_unit& unit, std::uint64_t row) {
     return host::host_block::load_unit(unit, row);
   }
-  static void store_unit(const protocol::located_unit& unit, const protocol::row_target& to,
-                         protocol::word_pair value) {
-    host::host_block::store_unit(unit, to, value);
+  static void store_unit(const protocol::located_unit& unit, std::byte* at, protocol::word_pair value) {
+    host::host_block::store_unit(unit, at, value);
   }
   using held_ids = host::host_block::held_ids;
   static held_ids ids_of(const protocol::token_ids& routing, std::uint32_t token) {

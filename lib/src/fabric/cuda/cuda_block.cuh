@@ -65,6 +65,9 @@ class cuda_block : public word_access {
   __device__ static bool all(bool mine) { return __syncthreads_and(mine ? 1 : 0) != 0; }
   /// The last warp: it has the fewest units of a row.
   __device__ static bool leads() { return threadIdx.x >= first_of_header_warp; }
+  __device__ static bool admits() {
+    return threadIdx.x >= first_of_header_warp - 32 && threadIdx.x < first_of_header_warp;
+  }
   __device__ static std::uint32_t lane() { return threadIdx.x % 32; }
   __device__ static std::uint32_t lanes() { return 32; }
   __device__ std::uint32_t team_sum(std::uint32_t value) {
@@ -172,6 +175,19 @@ class cuda_block : public word_access {
     }
   }
 
+  /// Stores of earlier launches happen before all of this one, so no barrier has to come before the fence. A thread
+  /// that has fenced stores the words that publish_released gives it.
+  __device__ static void release_launches(std::uint64_t count) {
+    if (threadIdx.x < count) fence_acq_rel_sys();
+  }
+  template <class WordAt>
+  __device__ static void publish_released(std::uint64_t count, WordAt word_at, std::uint64_t value) {
+    SWITCHYARD_ROLLED
+    for (std::uint64_t i = threadIdx.x; i < count; i += block_threads) {
+      if (auto* word = word_at(i)) store_relaxed_sys_u64(word, value);
+    }
+  }
+
   /// The first warp speaks for the team. Its first thread acquires what the teams of earlier calls released, and its
   /// barrier hands that on; so the fence of each thread that stores a word is cumulative over it.
   template <class WordAt>
@@ -271,9 +287,8 @@ class cuda_block : public word_access {
     const auto value = load_plain_unit<copies_in_bulk>(unit, unit.of_row(row));
     return {value.x, value.y};
   }
-  __device__ static void store_unit(const protocol::located_unit& unit, const protocol::row_target& to,
-                                    protocol::word_pair value) {
-    store_plain_unit<copies_in_bulk>(unit, unit.at(to), {value.first, value.second});
+  __device__ static void store_unit(const protocol::located_unit& unit, std::byte* at, protocol::word_pair value) {
+    store_plain_unit<copies_in_bulk>(unit, at, {value.first, value.second});
   }
   using held_ids = std::int32_t;  ///< one of the token's, by lane
   __device__ static held_ids ids_of(const protocol::token_ids& routing, std::uint32_t token) {

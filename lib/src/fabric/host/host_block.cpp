@@ -154,9 +154,8 @@ protocol::word_pair host_block::load_unit(const protocol::located_unit& unit, st
   return value;
 }
 
-void host_block::store_unit(const protocol::located_unit& unit, const protocol::row_target& to,
-                            protocol::word_pair value) {
-  std::memcpy(unit.at(to), &value, unit.bytes);
+void host_block::store_unit(const protocol::located_unit& unit, std::byte* at, protocol::word_pair value) {
+  std::memcpy(at, &value, unit.bytes);
 }
 
 void host_block::add_unit(unit_sum& sum, protocol::word_pair words, bool first, bool alone, dtype type) {

@@ -41,6 +41,7 @@ class host_block {
   static std::uint32_t team_sum(std::uint32_t value) { return value; }
   static bool all(bool mine) { return mine; }
   static bool leads() { return true; }
+  static bool admits() { return true; }
   static std::uint32_t lane() { return 0; }
   static std::uint32_t lanes() { return 1; }
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { *word |= bits; }
@@ -121,6 +122,11 @@ class host_block {
     }
   }
 
+  static void release_launches(std::uint64_t) {}
+  template <class WordAt>
+  void publish_released(std::uint64_t count, WordAt word_at, std::uint64_t value) {
+    publish(count, word_at, value);  // which releases more
+  }
   template <class WordAt>
   void publish_when_last(std::uint32_t* arrived, std::uint32_t total, std::uint64_t count, WordAt word_at,
                          std::uint64_t value) {
@@ -172,7 +178,7 @@ class host_block {
     store_word(words + 1, pair.second);
   }
   static protocol::word_pair load_unit(const protocol::located_unit& unit, std::uint64_t row);
-  static void store_unit(const protocol::located_unit& unit, const protocol::row_target& to, protocol::word_pair value);
+  static void store_unit(const protocol::located_unit& unit, std::byte* at, protocol::word_pair value);
 
   /// The ids of a token, null for none.
   using held_ids = const std::int32_t*;
