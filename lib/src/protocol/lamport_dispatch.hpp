@@ -234,7 +234,6 @@ struct row_taker {
     SWITCHYARD_ROLLED
     for (;; base += 2 * threads, taken = 0) {
       // All under way before the first is looked at.
-      // Of a rank that is masked off no token goes here.
       const auto presence = p.routing.active.contains(of.peer) ? block.poll(ws.presence(ws.rank, of.peer, of.token))
                                                                : layout::tagged(0, epoch);
       const auto unit = base + block.thread_index();
