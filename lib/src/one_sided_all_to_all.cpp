@@ -134,7 +134,8 @@ class one_sided_all_to_all::impl {
     launch.routing = {static_cast<const std::int32_t*>(inputs.topk_ids.data),
                       static_cast<std::uint32_t>(num_tokens_),
                       static_cast<std::uint32_t>(params_.top_k),
-                      {params_.num_experts, ep_size_}};
+                      {params_.num_experts, ep_size_},
+                      config_.enable_rank_mask ? protocol::active_ranks(&mask_words().due) : protocol::active_ranks()};
     launch.invalid_expert_id = params_.invalid_expert_id;
     launch.num_tokens = num_tokens_;
     launch.tokens_per_rank = tokens_per_rank_;
@@ -149,6 +150,7 @@ class one_sided_all_to_all::impl {
     result.transport_reason = chosen.reason;
     const auto* counts = workspace_->data() + layout_.offset_of(region::recv_counts);
     result.recv_counts = {reinterpret_cast<const std::int32_t*>(counts), static_cast<std::size_t>(ep_size_)};
+    result.dropped_routes = reinterpret_cast<const std::int32_t*>(&mask_words().dropped_routes);
 
     words_ = {};
     std::uint32_t payload_set = 0;
@@ -230,6 +232,13 @@ class one_sided_all_to_all::impl {
     in_flight_ = false;
   }
 
+  void set_active_ranks(const rank_set& mask, stream_ref stream) {
+    check_usable(stream);
+    if (!config_.enable_rank_mask) throw unsupported("set_active_ranks: enable_rank_mask is false, must be true");
+    check_rank_mask(mask, rank_, ep_size_);
+    workspace_->set_active_ranks(mask, stream);
+  }
+
   // status, abort and destroy may meet on different threads: each takes its own hold of the workspace.
   [[nodiscard]] std::optional<recorded_fault> status() const {
     const auto workspace = held_workspace();
@@ -300,6 +309,10 @@ class one_sided_all_to_all::impl {
     return workspace_;
   }
 
+  [[nodiscard]] const layout::rank_mask_words& mask_words() const {
+    return *reinterpret_cast<const layout::rank_mask_words*>(workspace_->data() + layout_.offset_of(region::rank_mask));
+  }
+
   [[nodiscard]] std::byte* combine_rows() const { return workspace_->data() + layout_.offset_of(region::combine_rows); }
 
   comm_params params_;
@@ -356,6 +369,12 @@ rows_view one_sided_all_to_all::combine_input_buffer(dtype type) { return impl_-
 void one_sided_all_to_all::combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream) {
   telling_peers_wait(impl_->ep_size(), [&] { impl_->combine(inputs, output, stream); });
 }
+void one_sided_all_to_all::set_active_ranks(const rank_set& mask, stream_ref stream) {
+  impl_->set_active_ranks(mask, stream);
+}
+rank_set one_sided_all_to_all::active_rank_mask(std::span<const int> ranks) const {
+  return mask_of_ranks(ranks, impl_->ep_size());
+}
 std::optional<recorded_fault> one_sided_all_to_all::status() const { return impl_->status(); }
 void one_sided_all_to_all::abort(std::string_view reason) { impl_->abort(reason); }
 void one_sided_all_to_all::recover(comm_backend& backend, const rank_set& active_ranks) {
@@ -367,21 +386,5 @@ int one_sided_all_to_all::rank() const noexcept { return impl_->rank(); }
 int one_sided_all_to_all::ep_size() const noexcept { return impl_->ep_size(); }
 const comm_params& one_sided_all_to_all::params() const noexcept { return impl_->params(); }
 std::byte* one_sided_all_to_all::workspace_data() const noexcept { return impl_->workspace_data(); }
-
-std::vector<workspace_region> workspace_regions(const comm_params& params, const one_sided_config& config,
-                                                int ep_size) {
-  check_group(params, config, ep_size);
-  const auto plan = layout::make_layout(extents_of(params, config, ep_size));
-  std::vector<workspace_region> regions;
-  for (const auto& spec : layout::region_table) {
-    regions.push_back({std::string(spec.name), plan.offset_of(spec.id), plan.size_of(spec.id)});
-  }
-  return regions;
-}
-
-std::size_t workspace_bytes(const comm_params& params, const one_sided_config& config, int ep_size) {
-  check_group(params, config, ep_size);
-  return layout::make_layout(extents_of(params, config, ep_size)).total_bytes;
-}
 
 }  // namespace switchyard

@@ -20,7 +20,8 @@ struct standing {
   std::uint32_t incarnation = 0;
 };
 
-/// Epochs wrap, and ranks of a group are at most two phases apart.
+/// Epochs wrap, and ranks of a group are at most two phases apart, but for one that is masked off, which has stayed
+/// behind: by less than 2^31 phases.
 bool is_later(std::uint32_t epoch, std::uint32_t other) { return static_cast<std::int32_t>(epoch - other) > 0; }
 
 }  // namespace

@@ -99,6 +99,7 @@ layout::extents extents_of(const comm_params& params, const one_sided_config& co
   dims.scale_bytes = bytes.hidden_states_scale;
   dims.extra_bytes = config.extra_payload_bytes_per_token;
   dims.combine_row_bytes = static_cast<std::uint64_t>(params.hidden_size) * itemsize(params.dtype);
+  dims.rank_masks = config.enable_rank_mask;
   if (config.lamport != choice::off) {
     dims.lamport_tokens = std::min(dims.max_tokens, static_cast<std::uint64_t>(config.lamport_max_tokens));
   }
@@ -157,6 +158,26 @@ void check_combine(const combine_inputs& inputs, const combine_output& output, s
   }
   check_pointer("expert_output", inputs.expert_output, "ep_size * T rows");
   if (num_tokens != 0) check_pointer("output.data", output.data, "num_tokens rows");
+}
+
+void check_rank_mask(const rank_set& mask, int rank, int ep_size) {
+  for (int each = ep_size; each < max_ep_size; ++each) {
+    if (!contains(mask, each)) continue;
+    throw invalid_argument("mask has rank " + std::to_string(each) +
+                           ", must be of ranks below ep_size = " + std::to_string(ep_size));
+  }
+  if (!contains(mask, rank)) {
+    throw invalid_argument("mask lacks this rank, " + std::to_string(rank) + ", must have it");
+  }
+}
+
+rank_set mask_of_ranks(std::span<const int> ranks, int ep_size) {
+  rank_set mask{};
+  for (const int rank : ranks) {
+    in_range("rank of a mask", rank, 0, ep_size - 1, " (of ep_size ranks)");
+    insert(mask, rank);
+  }
+  return mask;
 }
 
 }  // namespace switchyard

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "layout/workspace_layout.hpp"
@@ -32,5 +33,11 @@ void check_tokens_per_rank(std::int64_t tokens_per_rank, const comm_params& para
 /// Throws invalid_argument when combine's arguments do not fit the group or the dispatch of `num_tokens` tokens.
 void check_combine(const combine_inputs& inputs, const combine_output& output, std::int64_t num_tokens,
                    const comm_params& params);
+
+/// Throws invalid_argument unless the mask has `rank` and no bit past ep_size.
+void check_rank_mask(const rank_set& mask, int rank, int ep_size);
+
+/// The mask of `ranks`. Throws invalid_argument for one outside [0, ep_size).
+rank_set mask_of_ranks(std::span<const int> ranks, int ep_size);
 
 }  // namespace switchyard

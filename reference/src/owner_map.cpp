@@ -20,11 +20,13 @@ int owner_of(std::int64_t expert, std::int64_t num_experts, int ep_size) {
   return static_cast<int>(num_larger + (expert - in_larger) / smaller);
 }
 
-std::vector<int> owners_in_slot_order(std::span<const std::int32_t> topk_ids, std::int64_t num_experts, int ep_size) {
+std::vector<int> owners_in_slot_order(std::span<const std::int32_t> topk_ids, std::int64_t num_experts, int ep_size,
+                                      const rank_set& active) {
   std::vector<int> owners;
   for (const std::int32_t id : topk_ids) {
     const int owner = owner_of(id, num_experts, ep_size);
-    if (owner >= 0 && std::find(owners.begin(), owners.end(), owner) == owners.end()) owners.push_back(owner);
+    if (owner < 0 || !contains(active, owner)) continue;
+    if (std::find(owners.begin(), owners.end(), owner) == owners.end()) owners.push_back(owner);
   }
   return owners;
 }

@@ -13,13 +13,15 @@ std::vector<traffic> count_traffic(const step_shape& shape, std::span<const rank
 
   std::vector<traffic> ranks(ep_size);
   for (std::size_t source = 0; source < ep_size; ++source) {
+    if (!contains(shape.active, static_cast<int>(source))) continue;
     const std::span<const std::int32_t> ids = routing[source].topk_ids;
     for (std::size_t first = 0; first < ids.size(); first += top_k) {
       const auto row_ids = ids.subspan(first, top_k);
       for (const std::int32_t id : row_ids) {
-        if (owner_of(id, shape.params.num_experts, shape.ep_size) >= 0) ranks[source].selection_bytes += row_bytes;
+        const int owner = owner_of(id, shape.params.num_experts, shape.ep_size);
+        if (owner >= 0 && contains(shape.active, owner)) ranks[source].selection_bytes += row_bytes;
       }
-      for (const int owner : owners_in_slot_order(row_ids, shape.params.num_experts, shape.ep_size)) {
+      for (const int owner : owners_in_slot_order(row_ids, shape.params.num_experts, shape.ep_size, shape.active)) {
         const auto destination = static_cast<std::size_t>(owner);
         ranks[source].unique_bytes += row_bytes;
         if (destination == source) continue;

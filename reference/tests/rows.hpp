@@ -72,7 +72,8 @@ Bits combine_element(const std::vector<Bits>& elements, dtype type, sum_order or
 /// What `owner` returns for `token` of `source`.
 using expert_function = std::function<byte_row(int owner, int source, std::int64_t token)>;
 
-/// Plays a step: dispatch, `expert` on every row that holds a token, combine. Returns outputs[rank][token]. Rows are
+/// Plays a step: dispatch, `expert` on every row that holds a token, combine. Returns outputs[rank][token] of the ranks
+/// that take part. Rows are
 /// looked up in what dispatch returned, so a token that dispatch lost or misplaced ends the test.
 inline std::vector<std::vector<byte_row>> play_step(const step_shape& shape, const std::vector<rank_routing>& routing,
                                                     const expert_function& expert) {
@@ -81,11 +82,12 @@ inline std::vector<std::vector<byte_row>> play_step(const step_shape& shape, con
   const auto elements = static_cast<std::size_t>(shape.params.hidden_size);
   std::vector<std::vector<byte_row>> outputs(routing.size());
   for (std::size_t source = 0; source < routing.size(); ++source) {
+    if (!contains(shape.active, static_cast<int>(source))) continue;
     const std::span<const std::int32_t> ids = routing[source].topk_ids;
     std::vector<std::int32_t> next_row(routing.size(), 0);
     for (std::int64_t token = 0; token < routing[source].num_tokens; ++token) {
       const auto owners = owners_in_slot_order(ids.subspan(static_cast<std::size_t>(token) * top_k, top_k),
-                                               shape.params.num_experts, shape.ep_size);
+                                               shape.params.num_experts, shape.ep_size, shape.active);
       std::vector<byte_row> rows;
       for (const int owner : owners) {
         const auto destination = static_cast<std::size_t>(owner);

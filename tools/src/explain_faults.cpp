@@ -60,6 +60,21 @@ std::vector<explanation> fault_explanations() {
        "after its watchdog saw no progress, or after the run was stopped.",
        "The rank in origin: its own error came first and says more. reason of the case has it when it was an "
        "exception."},
+      {code, to_string(fault_code::mask_changed),
+       "A peer has declared another rank mask than this rank for the same step. No row of that step was read as data.",
+       "Ranks that learned at different steps that one of them is gone; a rank whose set_active_ranks went onto "
+       "another "
+       "stream, or behind the dispatch that it was meant for.",
+       "expected is this rank's mask and actual the other's, a bit for each rank, of groups of more than 32 a hash of "
+       "it. All ranks that stay must set the same mask before the same step. A rank that others have masked off gets "
+       "nothing from them, and shows as timeout there. faults/disagree_on_the_mask shows what it looks like."},
+      {code, to_string(fault_code::bad_mask),
+       "The mask that a dispatch found in its own workspace cannot be: it lacks this rank, or it has a rank that the "
+       "step before did not have, past the end of the group or masked off earlier. Nothing was sent.",
+       "A rank that was masked off and is put back by set_active_ranks: it comes back through recover only; memory of "
+       "the workspace overwritten by something else.",
+       "actual is what was found, expected the nearest mask that may be, a bit for each rank. Peers have it by notice, "
+       "and name this rank. faults/bad_mask shows what it looks like."},
 
       {phase_kind, to_string(phase::dispatch),
        "The half of a step in which every rank sends each of its tokens once to each rank that owns one of the token's "

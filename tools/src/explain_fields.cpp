@@ -50,6 +50,11 @@ std::vector<explanation> field_explanations() {
        "How often the group has been recovered or restored; every rank counts the same.",
        "A rank that came back without the others, or that missed a recovery.",
        "The rank with the smaller number: it belongs to the past and must join through recover."},
+      {kind, to_string(step_field::rank_mask),
+       "The ranks that take part in the step, a bit for each; in headers of groups of more than 32 ranks a hash of "
+       "them.",
+       "Ranks that do not set the same mask before the same step.",
+       "What both callers last gave to set_active_ranks, and before which dispatch in stream order."},
       {kind, to_string(step_field::row_count), "Rows that the owner holds, against rows that the source has sent it.",
        "Rows lost or counted twice in dispatch; a routing bitmap that was overwritten.",
        "loss and duplication findings of the same step; the verdict on counts if there is one."},

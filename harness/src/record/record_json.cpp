@@ -165,6 +165,9 @@ json spec_json(const case_spec& spec) {
   out["warmup_timeout_ms"] = spec.warmup_timeout.count() == 0 ? json() : json(spec.warmup_timeout.count());
   out["late_us"] = spec.late.at_most.count();
   out["late_rank"] = spec.late.rank ? json(*spec.late.rank) : json();
+  out["enable_rank_mask"] = spec.enable_rank_mask;
+  out["masked_from"] = spec.masked_from ? json(spec.masked_from->text()) : json();
+  out["rejoin_step"] = spec.rejoin_step ? json(*spec.rejoin_step) : json();
   out["inject"] = json();
   if (spec.inject) {
     const auto& fault = *spec.inject;

@@ -48,6 +48,7 @@ one_sided_config config_of(const case_spec& spec) {
   if (spec.warmup_timeout.count() != 0) config.warmup_timeout = spec.warmup_timeout;
   config.lamport = spec.lamport;
   config.lamport_max_tokens = spec.lamport_max_tokens;
+  config.enable_rank_mask = spec.enable_rank_mask;
   config.max_blocks = spec.blocks;
   return config;
 }
@@ -107,6 +108,9 @@ std::optional<std::string> problem_of(const case_spec& spec) {
   }
   if (spec.invalid_percent < 0 || spec.invalid_percent > 100) {
     return must("invalid_percent", spec.invalid_percent, "0 .. 100");
+  }
+  if (spec.masked_from && !spec.masked_from->fits(spec.ep_size)) {
+    return "case: masked_from must have one count, or one for each rank";
   }
   if (spec.inject && (spec.inject->rank < 0 || spec.inject->rank >= spec.ep_size)) {
     return must("inject.rank", spec.inject->rank, "a rank of the group, 0 .. " + std::to_string(spec.ep_size - 1));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "switchyard/harness/declared_step.hpp"
 
+#include "switchyard/harness/rank_masks.hpp"
+
 namespace switchyard::harness {
 namespace {
 
@@ -31,6 +33,8 @@ declared_step declared_by(const case_spec& spec, const step_plan& plan, int rank
   declared.combine_hidden_size = plan.combine_hidden_size_of(rank);
   declared.combine_dtype =
       plan.is_odd(rank, step_field::combine_dtype) ? other_narrow_dtype(spec.params.dtype) : spec.params.dtype;
+  const bool odd_mask = plan.is_odd(rank, step_field::rank_mask);
+  declared.mask = odd_mask ? declared_mask(spec, rank, spec.inject->step) : plan.active;
   return declared;
 }
 
@@ -48,6 +52,7 @@ std::uint64_t value_of(const declared_step& declared, step_field field) noexcept
   if (field == step_field::runtime_max_tokens_per_rank) return static_cast<std::uint64_t>(declared.tokens_per_rank);
   if (field == step_field::combine_hidden_size) return static_cast<std::uint64_t>(declared.combine_hidden_size);
   if (field == step_field::combine_dtype) return static_cast<std::uint64_t>(declared.combine_dtype);
+  if (field == step_field::rank_mask) return declared.mask[0];  // of at most 32 ranks: what the header says as it is
   return 0;
 }
 

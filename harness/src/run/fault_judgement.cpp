@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "switchyard/harness/declared_step.hpp"
+#include "switchyard/harness/rank_masks.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -56,6 +57,9 @@ std::string place_problem(const judged& of, int due) {
 std::string values_problem(const judged& of, const step_plan& plan, int due, step_field field) {
   const auto& record = of.record;
   if (record.field != field) return "the field must be " + std::string(to_string(field));
+  if (field == step_field::rank_mask && of.rank == rank_left_out(of.spec())) {  // it gets no header from the odd one
+    return of.by_notice() ? std::string() : "only the others can see it";
+  }
   if (of.by_notice()) return of.place() == due ? "it must have both values, not hearsay" : std::string();
   const auto own = value_of(declared_by(of.spec(), plan, of.rank), field);
   if (record.expected != own) return "it must expect this rank's own value, " + std::to_string(own);
@@ -89,6 +93,22 @@ std::string named_problem(const judged& of) {
   return of.record.rank == fault.rank ? std::string() : "it must name rank " + std::to_string(fault.rank);
 }
 
+// A mask that cannot be is seen by its own rank, before anything is sent.
+std::string bad_mask_problem(const judged& of) {
+  const auto& fault = *of.spec().inject;
+  const auto& record = of.record;
+  if (record.rank != fault.rank) return "it must name rank " + std::to_string(fault.rank);
+  if (record.field != step_field::rank_mask) return "the field must be rank_mask";
+  if (of.rank != fault.rank) return of.by_notice() ? std::string() : "only the rank itself can see it";
+  if (of.by_notice()) return "the rank must see it by itself";
+  const auto legal = active_ranks_of(of.spec(), fault.step);
+  const auto turned = spoiled_bits(of.spec());
+  std::size_t word = 0;
+  while (turned[word] == 0) ++word;
+  const bool right = record.expected == legal[word] && record.actual == (legal[word] ^ turned[word]);
+  return right ? std::string() : "it must have the mask as it was found and as it may be";
+}
+
 // A header that says otherwise than what its sender declares, which itself has nothing to find fault with.
 std::string corruption_problem(const judged& of) {
   const auto& fault = *of.spec().inject;
@@ -98,8 +118,8 @@ std::string corruption_problem(const judged& of) {
   if (record.field != field) return "the field must be " + std::string(to_string(field));
   if (of.rank == fault.rank) return of.by_notice() ? std::string() : "only its peers can see it";
   if (of.by_notice()) {
-    const bool sees_it =
-        record.code == fault_code::step_mismatch && !of_routing && of.place() == place_of(fault.step, fault.phase);
+    const bool sees_it = (record.code == fault_code::step_mismatch || record.code == fault_code::mask_changed) &&
+                         !of_routing && of.place() == place_of(fault.step, fault.phase);
     return sees_it ? "it must have both values, not hearsay" : std::string();
   }
   if (field == step_field::none) return {};
@@ -139,6 +159,8 @@ std::string injected_problem(const judged& of) {
       auto named = named_problem(of);
       return named.empty() ? corruption_problem(of) : named;
     }
+    case fault_kind::mask_off_self:
+    case fault_kind::mask_past_end: return bad_mask_problem(of);
     case fault_kind::disagree: break;
   }
   if (of.rank != fault.rank && of.record.rank != fault.rank && !of.by_notice()) return named_problem(of);
@@ -181,6 +203,7 @@ bool may_record_nothing(const case_spec& spec, int rank) {
 }  // namespace
 
 bool owes_no_record(const case_spec& spec, int rank) {
+  if (spec.inject && !contains(active_ranks_of(spec, spec.inject->step), rank)) return true;
   return spec.inject && spec.inject->rank == rank &&
          (spec.inject->kind == fault_kind::stop || spec.inject->kind == fault_kind::exit);
 }
@@ -196,6 +219,12 @@ void judge_faults(const case_state& state, finding_log& log) {
                .destination = rank,
                .buffer = "status",
                .detail = "the steps behind the fault did not all end"});
+    }
+    if (spec.inject && outcome.fault && !contains(active_ranks_of(spec, spec.inject->step), rank)) {
+      log.add({.verdict = verdict::wrong_fault,
+               .destination = rank,
+               .buffer = "status",
+               .detail = "a rank that is masked off is told of no fault: " + describe(*outcome.fault)});
     }
     if (owes_no_record(spec, rank)) continue;
     finding found{.verdict = verdict::wrong_fault,

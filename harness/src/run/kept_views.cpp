@@ -18,6 +18,7 @@ kept_views::kept_views(const case_spec& spec) {
     payloads.at(i) = place(rows * payload_row_bytes(spec, all_payloads.at(i)));
   }
   counts = place(static_cast<std::size_t>(spec.ep_size) * sizeof(std::int32_t));
+  dropped_routes = place(sizeof(std::int32_t));
   words = place(sizeof(replay_words));
 }
 

@@ -139,7 +139,7 @@ class separate_device : public rank_device {
     std::size_t capacity = 0;
   };
   std::array<view_copy, all_payloads.size()> views_{};
-  std::int32_t* counts_;
+  std::int32_t* counts_;  ///< and behind them the dropped routes
 };
 
 }  // namespace switchyard::harness

@@ -5,6 +5,7 @@
 #include "injection/faulty_fabric.hpp"
 #include "rank_runner.hpp"
 #include "switchyard/harness/case_result.hpp"
+#include "switchyard/harness/rank_masks.hpp"
 
 namespace switchyard::harness {
 
@@ -44,7 +45,7 @@ std::shared_ptr<fabric> rank_runner::erring_fabric(fabric_kind kind) {
     const auto change =
         fault->kind == fault_kind::corrupt ? injection::header_change::bits : injection::header_change::other_slot;
     header = injection::wrong_header{static_cast<std::uint64_t>(fault->step), fault->phase, change, fault->field};
-  } else if (fault->kind != fault_kind::skip) {
+  } else if (fault->kind != fault_kind::skip && spoiled_bits(spec_) == rank_set{}) {
     return nullptr;
   }
   launches_ = std::make_shared<injection::launch_switch>();
@@ -66,7 +67,26 @@ std::chrono::microseconds rank_runner::delay_before(int step, phase which) const
   return std::max<std::chrono::microseconds>(usual, fault->late);
 }
 
-bool rank_runner::recover() {
+bool rank_runner::set_mask(int step) {
+  if (!spec_.enable_rank_mask) return true;
+  if (!contains(active_ranks_of(spec_, step), rank_)) {
+    enqueue([this, step] {
+      if (!faulted_) outcome_.steps_ended = step + 1;
+      state_.ring.finish(rank_, step);
+    });
+    return false;
+  }
+  const auto mask = declared_mask(spec_, rank_, step);
+  const bool errs = injected_at(step, phase::dispatch) != nullptr && spoiled_bits(spec_) != rank_set{};
+  if (mask_ == mask && !errs) return true;
+  mask_ = errs ? std::nullopt : std::optional(mask);
+  if (errs && launches_) launches_->spoil_masks(spoiled_bits(spec_));
+  exchange_->set_active_ranks(mask, device_->stream());
+  if (errs && launches_) launches_->spoil_masks({});
+  return true;
+}
+
+bool rank_runner::recover(int behind) {
   device_->synchronize();
   outcome_.fault = exchange_->status();
   outcome_.steps_before_fault = outcome_.steps_ended;
@@ -76,7 +96,8 @@ bool rank_runner::recover() {
   for (int rank = 0; rank < spec_.ep_size; ++rank) insert(all, rank);
   exchange_->recover(*state_.backends[static_cast<std::size_t>(rank_)], all);
   // Inputs of the steps that were lost are not needed any more; what the fault left in the views is poisoned anew.
-  state_.ring.finish(rank_, step_behind(*spec_.inject) - 1);
+  state_.ring.finish(rank_, behind - 1);
+  mask_.reset();  // recover() has made it whole
   faulted_ = false;
   view_prepared_ = {};
   expert_areas_ = {};
@@ -106,8 +127,9 @@ void rank_runner::read_arrivals() {
     auto& lanes = outcome_.arrivals_ns.emplace_back();
     for (std::size_t peer = 0; peer < ranks; ++peer) {
       const auto word = words[which * ranks + peer];
-      // Every peer's header has been waited for in the same phase, so all words have its tag.
-      const bool fresh = word >> 32 == words[which * ranks] >> 32 && word != 0;
+      // The header of every peer that takes part has been waited for in the same phase, as has this rank's own.
+      const auto own = words[which * ranks + static_cast<std::size_t>(rank_)];
+      const bool fresh = word >> 32 == own >> 32 && word != 0;
       lanes.push_back(fresh ? static_cast<std::uint32_t>(word) : not_arrived);
     }
   }

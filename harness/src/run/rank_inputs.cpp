@@ -46,7 +46,7 @@ void step_inputs::generate(std::uint64_t seed, int step) {
   }
   const auto rows =
       plan().transport == transport::lamport ? reference::row_order::positional : reference::row_order::packed;
-  const reference::step_shape shape{spec_.ep_size, spec_.params, plan().tokens_per_rank, rows};
+  const reference::step_shape shape{spec_.ep_size, spec_.params, plan().tokens_per_rank, rows, plan().active};
   golden_ = reference::dispatch(shape, routing);
   const std::size_t payload_bytes = generator_->row_bytes(payload_kind::hidden_states) +
                                     generator_->row_bytes(payload_kind::hidden_states_scale) +

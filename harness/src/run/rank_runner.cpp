@@ -108,18 +108,18 @@ workspace_guards rank_runner::fill_guards() {
 }
 
 void rank_runner::run_steps() {
-  if (!spec_.recovers) return run_steps(0, spec_.steps);
-  const int behind = step_behind(*spec_.inject);
+  if (!spec_.recovers && !spec_.rejoin_step) return run_steps(0, spec_.steps);
+  const int behind = spec_.recovers ? step_behind(*spec_.inject) : *spec_.rejoin_step;
   try {
     run_steps(0, behind);
   } catch (const peer_fault&) {  // NOLINT(bugprone-empty-catch): it was told before it could make its call
   }
-  if (recover()) run_steps(behind, spec_.steps);
+  if (recover(behind)) run_steps(behind, spec_.steps);
 }
 
 void rank_runner::run_steps(int first, int last) {
   for (int step = first; step < last; ++step) {
-    if (!run_step(step)) return;
+    if (set_mask(step) && !run_step(step)) return;
   }
 }
 

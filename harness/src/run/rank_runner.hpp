@@ -40,8 +40,8 @@ class rank_runner {
   void run_steps();
   /// Steps first .. last - 1, as long as this rank goes on.
   void run_steps(int first, int last);
-  /// What the fault left is kept, then the group starts anew. False when the case was called off.
-  bool recover();
+  /// What the fault left is kept, then the group starts anew with step `behind`. False when the case was called off.
+  bool recover(int behind);
   /// The record that the rank ends with.
   void note_fault();
   /// One step, launched as the case says. False as enqueue_step().
@@ -50,6 +50,8 @@ class rank_runner {
   bool enqueue_step(int step);
   void enqueue_delay(int step, phase which);
   void enqueue_start(int step, phase which);
+  /// Whether this rank takes part in the step; sets the step's mask where it is another than that of the step before.
+  bool set_mask(int step);
   void note_transport(transport taken);
   /// Appends a task; an exception in it becomes the rank's error.
   void enqueue(std::function<void()> task);
@@ -126,7 +128,8 @@ class rank_runner {
   std::shared_ptr<injection::launch_switch> launches_;  ///< of a rank that leaves a phase out; else null
   bool exited_ = false;                                 ///< the exchange has been destroyed on purpose
   std::byte* workspace_ = nullptr;
-  std::array<bool, 2> taken_{};  ///< transports, by steps so far
+  std::array<bool, 2> taken_{};   ///< transports, by steps so far
+  std::optional<rank_set> mask_;  ///< that this rank set last
 
   // Touched by tasks of the stream only, which follow one another.
   bool faulted_ = false;

@@ -38,7 +38,7 @@ separate_device::separate_device(const case_spec& spec, std::byte* block, std::p
     copy.capacity = rows * payload_row_bytes(spec, all_payloads.at(i));
     if (copy.capacity > 0) copy.data = static_cast<std::byte*>(memory.allocate(copy.capacity, view_alignment));
   }
-  const std::size_t count_bytes = static_cast<std::size_t>(ep_size_) * sizeof(std::int32_t);
+  const std::size_t count_bytes = static_cast<std::size_t>(ep_size_ + 1) * sizeof(std::int32_t);
   counts_ = static_cast<std::int32_t*>(memory.allocate(count_bytes, view_alignment));
 }
 
@@ -98,6 +98,12 @@ dispatch_result separate_device::readable(const dispatch_result& views) {
   const auto num_counts = std::min(views.recv_counts.size(), static_cast<std::size_t>(ep_size_));
   reads.push_back({reinterpret_cast<std::byte*>(counts_), reinterpret_cast<const std::byte*>(views.recv_counts.data()),
                    num_counts * sizeof(std::int32_t)});
+  auto* dropped = counts_ + ep_size_;
+  if (views.dropped_routes != nullptr) {
+    reads.push_back({reinterpret_cast<std::byte*>(dropped), reinterpret_cast<const std::byte*>(views.dropped_routes),
+                     sizeof(*dropped)});
+    copies.dropped_routes = dropped;
+  }
   read_all(reads);
   copies.recv_counts = {counts_, num_counts};
   return copies;

@@ -26,8 +26,10 @@ std::uint64_t bytes_of_step(const case_spec& spec, std::uint64_t seed, int step,
   for (int rank = 0; rank < spec.ep_size; ++rank) {
     const auto count = made.plan().num_tokens[static_cast<std::size_t>(rank)];
     for (; next_token < count; next_token += token_stride) {
+      if (!contains(made.plan().active, rank)) continue;
       made.fill_row(payload_kind::topk_ids, rank, next_token, reinterpret_cast<std::byte*>(ids.data()));
-      const auto owners = reference::owners_in_slot_order(ids, spec.params.num_experts, spec.ep_size);
+      const auto owners =
+          reference::owners_in_slot_order(ids, spec.params.num_experts, spec.ep_size, made.plan().active);
       rows += owners.size() - static_cast<std::size_t>(std::count(owners.begin(), owners.end(), rank));
     }
     next_token -= count;

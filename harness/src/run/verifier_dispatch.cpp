@@ -77,6 +77,17 @@ void rank_verifier::check_dispatch(const step_inputs& inputs, const dispatch_res
 }
 
 void rank_verifier::check_counts(const step_inputs& inputs, const dispatch_result& views, finding_log& log) {
+  const auto dropped = inputs.golden(rank_).dropped_routes;
+  const auto told = views.dropped_routes == nullptr ? 0 : *views.dropped_routes;
+  if (told != dropped) {
+    log.add({.verdict = verdict::wrong_count,
+             .step = inputs.step(),
+             .destination = rank_,
+             .buffer = "dropped_routes",
+             .byte = 0,
+             .expected = static_cast<std::uint64_t>(dropped),
+             .actual = static_cast<std::uint32_t>(told)});
+  }
   const auto& expected = inputs.golden(rank_).recv_counts;
   finding wrong{.verdict = verdict::wrong_count, .step = inputs.step(), .destination = rank_, .buffer = "recv_counts"};
   if (views.recv_counts.size() != expected.size() || views.tokens_per_rank != inputs.plan().tokens_per_rank) {
@@ -218,6 +229,9 @@ void rank_verifier::check_faulted_dispatch(const step_inputs& inputs, const disp
   for (std::size_t source = 0; source < views.recv_counts.size(); ++source) {
     const auto count = static_cast<std::uint32_t>(views.recv_counts[source]);
     if (count != 0) note("recv_counts", -1, 4 * source, 0, count);
+  }
+  if (views.dropped_routes != nullptr && *views.dropped_routes != 0) {
+    note("dropped_routes", -1, 0, 0, static_cast<std::uint32_t>(*views.dropped_routes));
   }
   const auto invalid = static_cast<std::uint32_t>(inputs.params().invalid_expert_id);
   // The rows that this rank's own T spans: where ranks disagree on T its views hold no others.

@@ -56,7 +56,7 @@ void rank_verifier::expected_output(const step_inputs& inputs, std::int64_t toke
   const auto& params = inputs.params();
   const auto ids = inputs.topk_ids(rank_, token);
   const auto weights = inputs.topk_weights(rank_, token);
-  const auto owners = reference::owners_in_slot_order(ids, params.num_experts, inputs.ep_size());
+  const auto owners = reference::owners_in_slot_order(ids, params.num_experts, inputs.ep_size(), inputs.plan().active);
   const std::byte* hidden = inputs.row(payload_kind::hidden_states, rank_, token);
   const std::size_t row_bytes = static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype);
   std::array<const std::byte*, max_top_k> rows{};

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "switchyard/harness/generator.hpp"
+#include "switchyard/harness/rank_masks.hpp"
 #include "switchyard/harness/step_plan.hpp"
 
 namespace switchyard::harness {
@@ -15,8 +17,9 @@ constexpr std::array<std::string_view, 6> inject_fields{"inject.kind",  "inject.
                                                         "inject.phase", "inject.field", "inject.late_ms"};
 
 fault_code fault_from_string(std::string_view word) {
-  for (const auto code : {fault_code::timeout, fault_code::step_mismatch, fault_code::order_mismatch,
-                          fault_code::out_of_order, fault_code::bad_header, fault_code::aborted}) {
+  for (const auto code :
+       {fault_code::timeout, fault_code::step_mismatch, fault_code::order_mismatch, fault_code::out_of_order,
+        fault_code::bad_header, fault_code::aborted, fault_code::mask_changed, fault_code::bad_mask}) {
     if (word == to_string(code)) return code;
   }
   return fault_code::none;
@@ -44,6 +47,19 @@ std::optional<payload_kind> narrowed_payload(step_field field) {
   }
 }
 
+/// The odd mask lacks a rank; a third must be there, or the odd one goes on alone.
+void check_odd_mask(const case_spec& spec, const injected_fault& fault, const settings_reader& from) {
+  int active = 0;
+  for (const auto word : active_ranks_of(spec, fault.step)) active += std::popcount(word);
+  from.require(spec.enable_rank_mask, "inject.field", "needs enable_rank_mask");
+  from.require(active >= 3 && spec.ep_size <= 32, "inject.field",
+               "needs three ranks that take part, of at most 32: one of them leaves another out");
+}
+
+bool spoils_mask(const injected_fault& fault) {
+  return fault.kind == fault_kind::mask_off_self || fault.kind == fault_kind::mask_past_end;
+}
+
 /// What a caller can declare otherwise than its peers without breaking a rule of its own call.
 void check_disagreement(const case_spec& spec, const injected_fault& fault, const settings_reader& from) {
   const auto require = [&](bool holds, const std::string& rule) { from.require(holds, "inject.field", rule); };
@@ -64,11 +80,12 @@ void check_disagreement(const case_spec& spec, const injected_fault& fault, cons
       return require(spec.params.hidden_size >= 2, "needs hidden_size of at least 2: one rank's is one less");
     case step_field::combine_dtype:
       return require(spec.params.dtype != dtype::fp32, "needs dtype bf16 or fp16: one rank passes the other of them");
+    case step_field::rank_mask: return check_odd_mask(spec, fault, from);
     default:
       require(false,
               "must be one of runtime_max_tokens_per_rank, payload_set, hidden_states_row_bytes, "
               "topk_weights_row_bytes, hidden_states_scale_row_bytes, extra_row_bytes, combine_hidden_size, "
-              "combine_dtype where ranks disagree: callers declare no more");
+              "combine_dtype, rank_mask where ranks disagree: callers declare no more");
   }
 }
 
@@ -106,6 +123,12 @@ injected_fault read_injected(const case_spec& spec, const settings_reader& from)
                "must be set where inject.kind is late, and only there");
   from.require(!disagrees || fault.phase == otherwise, "inject.phase",
                "must be " + std::string(to_string(otherwise)) + ", in which the field is declared");
+  from.require(!spoils_mask(fault) || (spec.enable_rank_mask && fault.phase == phase::dispatch), "inject.kind",
+               "needs enable_rank_mask, and is of dispatch, which looks at the mask");
+  from.require(fault.kind != fault_kind::mask_past_end || spec.ep_size < max_ep_size, "ranks",
+               "must be below " + std::to_string(max_ep_size) + ": there is no rank past the last of those");
+  from.require(contains(active_ranks_of(spec, fault.step), fault.rank), "inject.rank",
+               "must take part in inject.step: it is masked off there");
   from.require(fault.kind != fault_kind::skip || fault.phase == phase::dispatch || fault.step + 1 < spec.steps,
                "inject.step", "must be below the last step where combine is skipped: the next dispatch shows it");
   return fault;
@@ -121,11 +144,15 @@ fault_code due_fault(const injected_fault& fault) noexcept {
     case fault_kind::abort: return fault_code::aborted;
     case fault_kind::skip: return fault_code::out_of_order;
     case fault_kind::misdirect: return fault_code::order_mismatch;
-    case fault_kind::disagree: return fault_code::step_mismatch;
+    case fault_kind::mask_off_self:
+    case fault_kind::mask_past_end: return fault_code::bad_mask;
+    case fault_kind::disagree:
+      return fault.field == step_field::rank_mask ? fault_code::mask_changed : fault_code::step_mismatch;
     case fault_kind::corrupt: break;
   }
   const bool of_routing = fault.field == step_field::row_count || fault.field == step_field::routed_bitmap;
   // In dispatch a header contradicts itself; combine's is an echo, which contradicts what was sent.
+  if (fault.field == step_field::rank_mask) return fault_code::mask_changed;
   const bool contradicts = fault.field == step_field::none || (of_routing && fault.phase == phase::dispatch);
   return contradicts ? fault_code::bad_header : fault_code::step_mismatch;
 }
@@ -163,9 +190,27 @@ void read_faults(case_spec& into, const settings_reader& from) {
   into.inject = fault;
   from.require(!into.recovers || fault.kind != fault_kind::exit, "recover",
                "cannot go with inject.kind exit: what has been destroyed does not come back");
+  from.require(!into.masked_from || !(into.recovers || into.rejoin_step), "masked_from",
+               "cannot go with inject where ranks recover, which brings back who was masked off");
   from.require(!into.recovers || step_behind(fault) < into.steps, "recover", "needs a step behind the fault");
   if (fault.kind == fault_kind::disagree) check_disagreement(into, fault, from);
   if (fault.kind == fault_kind::late) check_lateness(into, fault, from);
+}
+
+void read_masks(case_spec& into, const settings_reader& from) {
+  into.enable_rank_mask = from.flag("enable_rank_mask", into.enable_rank_mask);
+  into.masked_from = from.counts("masked_from", into.ep_size);
+  if (from.has("rejoin_step")) into.rejoin_step = static_cast<int>(from.due("rejoin_step"));
+  from.require(into.enable_rank_mask || !into.masked_from, "masked_from", "needs enable_rank_mask");
+  from.require(into.masked_from || !into.rejoin_step, "rejoin_step", "needs masked_from: else nobody was away");
+  if (!into.masked_from) return;
+  from.require(into.masked_from->steps() == 1, "masked_from", "must have one step: it says itself from which step on");
+  from.require(into.masked_from->largest() >= into.rejoin_step.value_or(into.steps), "masked_from",
+               "needs a rank that stays: one whose step is past the last, or not before rejoin_step");
+  from.require(!into.rejoin_step || *into.rejoin_step < into.steps, "rejoin_step",
+               "must be below steps (" + std::to_string(into.steps) + ")");
+  from.require(into.runtime_max_tokens_from != runtime_max_rule::own_tokens, "masked_from",
+               "cannot go with runtime_max_tokens_from own_tokens: who disagrees depends on who is there");
 }
 
 }  // namespace switchyard::harness

@@ -115,6 +115,7 @@ case_spec case_from_settings(const suite& from, const scenario& which, const std
       std::chrono::milliseconds(reader.integer("warmup_timeout_ms").value_or(spec.warmup_timeout.count()));
   read_values(spec, reader);
   read_lateness(spec, reader);
+  read_masks(spec, reader);
   read_faults(spec, reader);
   check_size(spec, reader);
   return spec;

@@ -16,6 +16,8 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"dtype", "bf16", "of expert outputs and sums, and of hidden states that have no format of their own"},
     {"duplicate_percent", "0", "chance that a slot but the first repeats an earlier one of its row"},
     {"empty_ranks", "0", "so many ranks, drawn anew each step, have no tokens"},
+    {"enable_rank_mask", "false",
+     "whether ranks may be masked off; the first step is then run with a mask of all ranks"},
     {"expected_fault", "none", "the case must fault with this code on every rank that is there; then it passes"},
     {"expert_groups", "8", "routing grouped: into how many groups of neighbours the experts fall"},
     {"experts", "scaled", "what the stand-in for an expert multiplies by: scaled, a factor of its own; identity, 1"},
@@ -33,8 +35,9 @@ constexpr auto meanings = std::to_array<field_meaning>({
      "of "
      "the exchange is destroyed; abort: the same, after abort(); late: it enters the phase late; skip: it leaves the "
      "phase out and goes on; disagree: it declares another value than all others; corrupt: its peers get a header that "
-     "says otherwise; misdirect: its header goes where that of the other phase is due. The last two need blocks that "
-     "err, so they are skipped on GPUs"},
+     "says otherwise; misdirect: its header goes where that of the other phase is due; these two need blocks that "
+     "err, so they are skipped on GPUs; mask_off_self: its mask lacks itself; mask_past_end: its mask has a rank that "
+     "the group does not have"},
     {"inject.late_ms", "due for late", "by how much the rank is late"},
     {"inject.phase", "that of the field, or dispatch", "the phase in which it does so"},
     {"inject.rank", "due", "the rank that does so"},
@@ -50,6 +53,9 @@ constexpr auto meanings = std::to_array<field_meaning>({
      "how launches reach the device. eager: one by one; graph: a step is one CUDA graph, captured once for each shape "
      "and replayed with new inputs in place; two_graphs: dispatch is one, experts and combine another; mixed: graph, "
      "eager and two_graphs in turn. All but eager are skipped where there are no graphs, so on the host fabric"},
+    {"masked_from", "never",
+     "by rank, one step: the step from which on a rank is masked off, which a number past the last step never is; it "
+     "then takes no part, and the others go on without it"},
     {"max_tokens_per_rank", "the largest T", "capacity of the workspace, in tokens of a rank"},
     {"num_experts", "due", "experts of the layer, over all ranks; they need not divide; set by a profile"},
     {"padding_rows", "0", "the last rows of a rank, so many, name no expert in any slot; by step and rank"},
@@ -63,6 +69,9 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"recover", "false",
      "whether, after the fault, all ranks call recover() and go on with the step behind it, which must be exact as all "
      "later ones; skipped on GPUs"},
+    {"rejoin_step", "never",
+     "before this step all ranks call recover(), and from it on those that were masked off take part again; skipped on "
+     "GPUs"},
     {"routing", "uniform",
      "how ids are drawn. uniform: distinct experts; balanced: every expert equally often; zipf: by popularity; "
      "hot_rank, "

@@ -66,10 +66,31 @@ void draw_transport(random_draft& draft) {
             random.number(1, capacity + 1, {1, capacity / 2, capacity - 1, capacity, capacity + 1}));
 }
 
+/// Who is masked off from when on, and whether they come back. A case that must fault has all its ranks.
+void draw_masks(random_draft& draft) {
+  auto& random = draft.random;
+  const auto& shape = draft.shape;
+  if (!random.chance(1, 3)) return;
+  const bool enabled = random.chance(7, 8);
+  draft.set("enable_rank_mask", enabled);
+  if (!enabled || shape.fault_due || !random.chance(2, 3)) return;
+  const bool rejoins = shape.steps >= 2 && random.chance(1, 3);
+  const auto rejoin_step = rejoins ? random.number(1, shape.steps - 1, {1, shape.steps - 1}) : shape.steps;
+  const auto stays = random.evenly(0, shape.ranks - 1);
+  std::string steps;
+  for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+    const auto from = rank == stays || random.chance(1, 3) ? shape.steps : random.number(0, shape.steps, {0, 1, 2});
+    steps += (rank > 0 ? ":" : "") + std::to_string(from);
+  }
+  draft.set_word("masked_from", steps);
+  if (rejoins) draft.set("rejoin_step", rejoin_step);
+}
+
 void draw_run(random_draft& draft) {
   auto& random = draft.random;
   const auto& shape = draft.shape;
   draw_transport(draft);
+  draw_masks(draft);
   if (random.chance(2, 3)) draft.set("blocks", random.number(1, 8, {1, 2, 3}));
   if (shape.workers > 1 || random.chance(1, 4)) draft.set("workers", shape.workers);
   if (random.chance(1, 2)) draw_first_epoch(draft);

@@ -43,6 +43,7 @@ std::vector<step_field> fields_to_disagree_on(const random_draft& draft) {
   const auto stride = setting_of(draft, "runtime_max_tokens", std::int64_t{0});
   const auto capacity = setting_of(draft, "max_tokens_per_rank", std::int64_t{0});
   add(says_tokens && stride < capacity, step_field::runtime_max_tokens_per_rank);
+  add(setting_of(draft, "enable_rank_mask", false) && shape.ranks >= 3, step_field::rank_mask);
   return fields;
 }
 
@@ -53,9 +54,11 @@ void draw_injection(random_draft& draft) {
   fault.kind = random.one_of(all_fault_kinds);
   const auto fields = fields_to_disagree_on(draft);
   if (fault.kind == fault_kind::disagree && fields.empty()) fault.kind = fault_kind::stop;
+  const bool spoils_mask = fault.kind == fault_kind::mask_off_self || fault.kind == fault_kind::mask_past_end;
+  if (spoils_mask) draft.set("enable_rank_mask", true);
   const bool skips = fault.kind == fault_kind::skip;
   const bool early = skips && shape.steps == 1;
-  if (early || random.chance(1, 3)) {
+  if (early || spoils_mask || random.chance(1, 3)) {
     fault.phase = phase::dispatch;
   } else {
     fault.phase = phase::combine;

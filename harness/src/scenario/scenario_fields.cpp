@@ -18,10 +18,10 @@ constexpr std::array format_words{to_string(dispatch_format::bf16),  to_string(d
                                   to_string(dispatch_format::mxfp8), to_string(dispatch_format::nvfp4),
                                   to_string(dispatch_format::mxfp4)};
 constexpr std::array phase_words{to_string(phase::dispatch), to_string(phase::combine)};
-constexpr std::array fault_words{to_string(fault_code::none),          to_string(fault_code::timeout),
-                                 to_string(fault_code::step_mismatch), to_string(fault_code::order_mismatch),
-                                 to_string(fault_code::out_of_order),  to_string(fault_code::bad_header),
-                                 to_string(fault_code::aborted)};
+constexpr std::array fault_words{
+    to_string(fault_code::none),           to_string(fault_code::timeout),      to_string(fault_code::step_mismatch),
+    to_string(fault_code::order_mismatch), to_string(fault_code::out_of_order), to_string(fault_code::bad_header),
+    to_string(fault_code::aborted),        to_string(fault_code::mask_changed), to_string(fault_code::bad_mask)};
 constexpr std::array step_field_words{to_string(step_field::none),
                                       to_string(step_field::runtime_max_tokens_per_rank),
                                       to_string(step_field::payload_set),
@@ -35,6 +35,7 @@ constexpr std::array step_field_words{to_string(step_field::none),
                                       to_string(step_field::combine_hidden_size),
                                       to_string(step_field::combine_dtype),
                                       to_string(step_field::incarnation),
+                                      to_string(step_field::rank_mask),
                                       to_string(step_field::row_count),
                                       to_string(step_field::routed_bitmap)};
 constexpr auto fault_kind_words = words_of(all_fault_kinds);
@@ -66,6 +67,7 @@ constexpr std::array rules{
     word("dtype", dtype_words),
     integer("duplicate_percent", 0, 100),
     integer("empty_ranks", 0, max_ep_size - 1),
+    field_rule{"enable_rank_mask", field_kind::boolean, 0, 0, {}},
     word("expected_fault", fault_words),
     integer("expert_groups", 1, most_expert_groups),
     word("experts", expert_words),
@@ -88,6 +90,7 @@ constexpr std::array rules{
     integer("late_rank", 0, max_ep_size - 1),
     integer("late_us", 0, 60'000'000),
     word("launch", launch_words),
+    counts("masked_from"),
     integer("max_tokens_per_rank", 1, many),
     integer("num_experts", 1, many),
     counts("padding_rows"),
@@ -95,6 +98,7 @@ constexpr std::array rules{
     field_rule{"prompt_verdict", field_kind::boolean, 0, 0, {}},
     integer("ranks", 1, max_ep_size),
     field_rule{"recover", field_kind::boolean, 0, 0, {}},
+    integer("rejoin_step", 1, many),
     word("routing", routing_words),
     integer("runtime_max_tokens", 1, many),
     word("runtime_max_tokens_from", runtime_max_words),

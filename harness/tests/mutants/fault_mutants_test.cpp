@@ -47,7 +47,7 @@ void rank_2_stops(case_spec& spec) {
 
 /// Byte offset in the headers region of a word of rank 2's header with parity 0.
 std::uint64_t header_byte(phase which, protocol::header_word word) {
-  constexpr std::uint64_t words = layout::extents::fixed_header_words + 2;  // of a capacity of 40 tokens
+  constexpr std::uint64_t words = protocol::fixed_header_words + 2;  // of a capacity of 40 tokens
   constexpr std::uint64_t ranks = 3;
   return ((static_cast<std::uint64_t>(which) * 2 * ranks + 2) * words + static_cast<std::uint64_t>(word)) * 8;
 }

@@ -4,7 +4,8 @@
 // Mutants that change nothing that an observer on the host fabric sees, but once in a blue moon, and why:
 // * Credit granted without its release: on the host fabric every store of a header's words is released, and orders the
 //   same stores. The credit is for machines whose post hands over reads alone.
-// * Readiness ignored in dispatch, or rows of its inbox not re-armed: the one thread of a block of the host fabric tells
+// * Readiness ignored in dispatch, or rows of its inbox not re-armed: the one thread of a block of the host fabric
+// tells
 //   a receiver of a token right before it stores the token's words, and a receiver takes no word before it was told, so
 //   that it would have to look in between. Tests of the library look for words that were not re-armed; two combines
 //   below cannot do without.

@@ -86,11 +86,12 @@ void rank_2_skips_combine(case_spec& spec) {
   spec.expected_fault = fault_code::timeout;
 }
 
+constexpr std::uint64_t header_words = protocol::fixed_header_words + 2;  // of a capacity of 40 tokens
+
 /// Byte offset in the headers region of a word of the header that `source` sends for `which` with parity 0.
 std::uint64_t header_byte(phase which, std::uint64_t source, std::uint64_t word) {
-  constexpr std::uint64_t words = 15 + 2;  // of a capacity of 40 tokens
   constexpr std::uint64_t ranks = 3;
-  return ((static_cast<std::uint64_t>(which) * 2 * ranks + source) * words + word) * 8;
+  return ((static_cast<std::uint64_t>(which) * 2 * ranks + source) * header_words + word) * 8;
 }
 
 std::vector<mutant> all_mutants() {
@@ -184,19 +185,23 @@ std::vector<mutant> all_mutants() {
        {.op = operation::post,
         .what = effect::drop,
         .region = region::headers,
-        .offset = header_byte(phase::dispatch, 0, 17),
+        .offset = header_byte(phase::dispatch, 0, protocol::bitmap_word + 1),
         .peer = 1},
        fault({fault_code::timeout})},
       {"header_of_the_previous_epoch",
        {.op = operation::post, .what = effect::retag, .amount = previous_tag, .region = region::headers, .rank = 2},
        fault({fault_code::timeout})},
       {"header_in_the_slot_of_the_other_parity",
-       {.op = operation::post, .what = effect::next_slot, .amount = 3 * 18 * 8, .region = region::headers, .rank = 0},
+       {.op = operation::post,
+        .what = effect::next_slot,
+        .amount = 3 * header_words * 8,
+        .region = region::headers,
+        .rank = 0},
        fault({fault_code::timeout})},
       {"dispatch_header_in_the_combine_slot",
        {.op = operation::post,
         .what = effect::next_slot,
-        .amount = 2 * 3 * 17 * 8,
+        .amount = 2 * 3 * header_words * 8,
         .region = region::headers,
         .rank = 0},
        fault({fault_code::order_mismatch})},
@@ -225,7 +230,7 @@ std::vector<mutant> all_mutants() {
         .what = effect::corrupt,
         .amount = 1,
         .region = region::headers,
-        .offset = header_byte(phase::dispatch, 0, 16),
+        .offset = header_byte(phase::dispatch, 0, protocol::bitmap_word),
         .peer = 1},
        fault({fault_code::bad_header})},
       {"echoed_bit_flipped",
@@ -233,7 +238,7 @@ std::vector<mutant> all_mutants() {
         .what = effect::corrupt,
         .amount = 1,
         .region = region::headers,
-        .offset = header_byte(phase::combine, 0, 15),
+        .offset = header_byte(phase::combine, 0, protocol::bitmap_word),
         .peer = 1},
        fault({fault_code::step_mismatch})},
       {"echoed_count_wrong",

@@ -49,6 +49,9 @@ class capturing_workspace final : public fabric_workspace {
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
     recorder_->give([this, params, plan, stream] { right_->launch(params, plan, stream); });
   }
+  void set_active_ranks(const rank_set& mask, stream_ref stream) override {
+    recorder_->give([this, mask, stream] { right_->set_active_ranks(mask, stream); });
+  }
   [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
   void abort() override { right_->abort(); }
   void drain() noexcept override { right_->drain(); }

@@ -48,6 +48,7 @@ class replaying_host_device final : public separate_host_device, public replayin
       if (view.data != nullptr) view.data = const_cast<std::byte*>(kept_.at(i).data());
     }
     copies.recv_counts = kept_counts_;
+    copies.dropped_routes = &kept_dropped_;
     return copies;
   }
 
@@ -63,6 +64,7 @@ class replaying_host_device final : public separate_host_device, public replayin
   void consume(const between_phases& between) {
     const auto& views = between.views;
     kept_counts_.assign(views.recv_counts.begin(), views.recv_counts.end());
+    kept_dropped_ = *views.dropped_routes;
     for (std::size_t i = 0; i < views_of_result.size(); ++i) {
       const auto& view = views.*views_of_result.at(i);
       if (view.data != nullptr) kept_.at(i).assign(view.data, view.data + rows_of(views) * view.row_bytes);
@@ -112,6 +114,7 @@ class replaying_host_device final : public separate_host_device, public replayin
   // Written by the stream, read when it is idle.
   std::array<std::vector<std::byte>, all_payloads.size()> kept_;
   std::vector<std::int32_t> kept_counts_;
+  std::int32_t kept_dropped_ = 0;
 };
 
 class replaying_machine final : public machine {

@@ -156,9 +156,25 @@ TEST(shipped_suites, faults_has_every_kind_in_both_phases_by_both_transports) {
     EXPECT_EQ(spec.prompt_verdict, spec.expected_fault != fault_code::none) << spec.id;
     EXPECT_TRUE(spec.expected_fault != fault_code::timeout || spec.timeout.count() >= 1000) << spec.id;
   }
-  EXPECT_EQ(points.size(), all_fault_kinds.size() * 2 * 2);
-  EXPECT_EQ(disagreed.size(), 8U);
-  EXPECT_EQ(codes.size(), static_cast<std::size_t>(fault_code::aborted) + 1);
+  constexpr std::size_t of_dispatch_only = 2;  // a dispatch takes the mask, wrong or not, for its combine too
+  EXPECT_EQ(points.size(), (all_fault_kinds.size() * 2 - of_dispatch_only) * 2);
+  EXPECT_EQ(disagreed.size(), 9U);
+  EXPECT_EQ(codes.size(), static_cast<std::size_t>(fault_code::bad_mask) + 1);
+}
+
+TEST(shipped_suites, masks_change_eagerly_and_between_replays_and_pass_32_and_64_ranks) {
+  std::set<launch_mode> launches;
+  std::set<bool> rejoins;
+  int most_ranks = 0;
+  for (const auto& spec : cases_of_suite("masks")) {
+    EXPECT_TRUE(spec.enable_rank_mask) << spec.id;
+    if (spec.masked_from) launches.insert(spec.launch);
+    rejoins.insert(spec.rejoin_step.has_value());
+    most_ranks = std::max(most_ranks, spec.ep_size);
+  }
+  EXPECT_EQ(launches.size(), all_launch_modes.size());
+  EXPECT_EQ(rejoins.size(), 2U);
+  EXPECT_GT(most_ranks, 64);
 }
 
 TEST(shipped_suites, bugs_has_a_scenario_for_every_report_that_this_fabric_can_show) {

@@ -47,6 +47,8 @@ struct one_sided_config {
   choice lamport = choice::automatic;
   /// 1 .. 2^30. The default is the crossover with fence on two H200s, deepseek_v3 rows (results/h200x2-nv18).
   std::int64_t lamport_max_tokens = 256;
+  /// Ranks may be masked off (set_active_ranks): tokens to them are dropped, and nobody waits for them.
+  bool enable_rank_mask = false;
   int max_blocks = 0;  ///< upper bound of blocks per launch; 0: the policy decides
 
   friend bool operator==(const one_sided_config&, const one_sided_config&) = default;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "switchyard/config.hpp"
@@ -61,6 +62,21 @@ class one_sided_all_to_all {
   /// Collective in stream order. Throws as dispatch.
   void combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream);
 
+  /// Enqueues a change of the ranks that take part: every dispatch behind it on the stream is of `mask` alone, in
+  /// replays of a graph too, and so is its combine. Tokens for a rank that is masked off are dropped and counted in
+  /// dropped_routes, nothing is sent to it or awaited from it, its slice of the views is padding, its count 0. All
+  /// ranks that take part must set the same mask before the same step: another one is the fault mask_changed. A mask
+  /// only ever loses ranks; they come back through recover(), which makes it whole. What a rank that is masked off
+  /// tells of its faults, or by abort(), ends nobody's phases any more. It should have no work in flight: what waits
+  /// there is not told of the others' faults either. Local, in stream order. Throws unsupported unless
+  /// enable_rank_mask, invalid_argument for a mask without this rank or with bits past ep_size, peer_fault when the
+  /// workspace is poisoned. What reaches a dispatch otherwise than by this call, and a rank that comes back by it, is
+  /// the fault bad_mask.
+  void set_active_ranks(const rank_set& mask, stream_ref stream);
+
+  /// The mask of these ranks of the group, in any order. Local. Throws invalid_argument for one outside [0, ep_size).
+  [[nodiscard]] rank_set active_rank_mask(std::span<const int> ranks) const;
+
   /// The first fault of the workspace, or nothing, with when this rank had first seen each peer's header in the phase
   /// that failed: not_arrived for one that it had not. Local, never blocks, from any thread.
   [[nodiscard]] std::optional<recorded_fault> status() const;
@@ -72,12 +88,12 @@ class one_sided_all_to_all {
 
   /// Brings the group back after a fault, or before one: ends what runs on the workspace (peers that wait leave), waits
   /// for every rank to have done so, and makes the workspace as new. The step in flight is over; every later one is
-  /// exact, the first with the warm-up deadline. Views and addresses stay what they were. `active_ranks` must name all
-  /// ranks of the group. A rank that never enters the call keeps the others from recovering, within the warm-up
-  /// timeout; a later attempt needs a backend that is not broken.
-  /// Collective over the group, never from a task on the rank's own stream; waits for this rank's queued work and for
-  /// the peers. On the host fabric; others throw unsupported. Throws invalid_argument, unsupported or state_error
-  /// before anything is done, peer_fault naming the ranks that did not come.
+  /// exact, the first with the warm-up deadline. Ranks that were masked off take part again. Views and addresses stay
+  /// what they were. `active_ranks` must name all ranks of the group. A rank that never enters the call keeps the
+  /// others from recovering, within the warm-up timeout; a later attempt needs a backend that is not broken. Collective
+  /// over the group, never from a task on the rank's own stream; waits for this rank's queued work and for the peers.
+  /// On the host fabric; others throw unsupported. Throws invalid_argument, unsupported or state_error before anything
+  /// is done, peer_fault naming the ranks that did not come.
   void recover(comm_backend& backend, const rank_set& active_ranks);
 
   /// Frees this rank's end. Idempotent. Waits for this rank's queued work, which may itself wait for peers until its

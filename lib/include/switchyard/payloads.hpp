@@ -58,6 +58,8 @@ struct dispatch_result {
   rows_view extra;
   std::int64_t tokens_per_rank = 0;           ///< T: source s owns rows s*T .. s*T + T - 1
   std::span<const std::int32_t> recv_counts;  ///< [ep_size], device memory: rows routed here from each source
+  /// Device memory: routes (token, k) of this rank's that lead to a rank that is masked off. 0 without rank masks.
+  const std::int32_t* dropped_routes = nullptr;
   row_order order = row_order::packed;
   switchyard::transport transport = switchyard::transport::fence;  ///< of this step, dispatch and combine
   std::string_view transport_reason;  ///< why that one, in a phrase that lives as long as the program

@@ -59,6 +59,10 @@ class fabric_workspace {
   /// Enqueues a phase. The fabric fills in params.ws but for its layout, rank and size.
   virtual void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) = 0;
   virtual void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) = 0;
+  /// Enqueues a store of the mask of the dispatches behind it.
+  virtual void set_active_ranks(const rank_set& /*mask*/, stream_ref /*stream*/) {
+    throw unsupported("set_active_ranks: this fabric has no rank masks");
+  }
   [[nodiscard]] virtual std::optional<recorded_fault> fault() const = 0;
   /// Records `aborted` unless there is a fault already, poisons, tells the peers. Thread-safe.
   virtual void abort() = 0;

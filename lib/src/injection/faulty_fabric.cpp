@@ -31,6 +31,9 @@ class faulty_workspace final : public fabric_workspace {
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
     if (!launches_->leaves_out()) right_->launch(params, plan, stream);
   }
+  void set_active_ranks(const rank_set& mask, stream_ref stream) override {
+    right_->set_active_ranks(launches_->spoiled(mask), stream);
+  }
   [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
   void abort() override { right_->abort(); }
   void drain() noexcept override { right_->drain(); }

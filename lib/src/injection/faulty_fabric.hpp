@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fabric one of whose ranks errs: it leaves out a launch, or sends a header that is not what it declares. Says so in
-// public words alone, so that the harness can ask for it.
+// A fabric one of whose ranks errs: it leaves out a launch, gets a mask that is not what it set, or sends a header that
+// is not what it declares. Says so in public words alone, so that the harness can ask for it.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,22 @@
 
 namespace switchyard::injection {
 
-/// Set and cleared by the thread that calls dispatch and combine, round a call that is to enqueue nothing. A call that
+/// Set and cleared by the thread that calls the library, round a call that is to enqueue nothing. A call that
 /// is captured leaves its launch out of the graph.
 class launch_switch {
  public:
   void leave_out(bool launches) { leaves_out_.store(launches, std::memory_order_relaxed); }
   [[nodiscard]] bool leaves_out() const { return leaves_out_.load(std::memory_order_relaxed); }
+  /// What is turned over in masks that are set from now on, behind the checks of the call that sets them.
+  void spoil_masks(const rank_set& bits) { spoiled_bits_ = bits; }
+  [[nodiscard]] rank_set spoiled(rank_set mask) const {
+    for (std::size_t i = 0; i < mask.size(); ++i) mask[i] ^= spoiled_bits_[i];
+    return mask;
+  }
 
  private:
   std::atomic<bool> leaves_out_{false};
+  rank_set spoiled_bits_{};
 };
 
 /// How a header is changed.

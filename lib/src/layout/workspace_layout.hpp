@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include "layout/lamport_row.hpp"
+#include "layout/notice_words.hpp"
+#include "layout/rank_mask.hpp"
 #include "switchyard/spec/faults.hpp"
 
 namespace switchyard::layout {
@@ -23,6 +25,7 @@ struct extents {
   std::uint64_t extra_bytes = 0;        ///< capacity of an extra row
   std::uint64_t combine_row_bytes = 0;  ///< capacity of an expert output row
   std::uint64_t lamport_tokens = 0;     ///< most tokens of a rank in a Lamport step; 0: there are no such steps
+  bool rank_masks = false;              ///< ranks may be masked off
 
   /// Ranks that one token can go to at most.
   [[nodiscard]] constexpr std::uint64_t slots() const { return top_k < ep_size ? top_k : ep_size; }
@@ -41,13 +44,14 @@ struct extents {
     return lamport_stride(units_of(combine_row_bytes));
   }
 
-  static constexpr std::uint64_t fixed_header_words = 15;
+  static constexpr std::uint64_t fixed_header_words = 16;
   static constexpr std::uint32_t max_lamport_blocks = 160;  ///< of a launch
   static constexpr std::uint64_t block_state_bytes = 32;
 };
 
 enum class region : std::uint8_t {
   round_state,
+  rank_mask,
   notice,
   headers,
   dispatch_flags,
@@ -71,7 +75,7 @@ enum class region : std::uint8_t {
   lamport_dispatch_inbox,
   lamport_combine_inbox,
 };
-inline constexpr std::size_t num_regions = 23;
+inline constexpr std::size_t num_regions = 24;
 
 /// Who stores into a region while a phase runs.
 enum class writer : std::uint8_t { self, peers };
@@ -92,7 +96,9 @@ inline constexpr std::uint64_t line_bytes = 128;  ///< words that different bloc
 inline constexpr std::array<region_spec, num_regions> region_table{{
     {region::round_state, "round_state", "8 * 128", writer::self, true,
      "epoch, phase due, step index, timeouts, poison, tickets", [](const extents&) { return 8 * line_bytes; }},
-    {region::notice, "notice", "128", writer::peers, true, "the last fault notice",
+    {region::rank_mask, "rank_mask", "128", writer::self, true, "which ranks take part, routes that were dropped",
+     [](const extents&) { return rank_mask_bytes; }},
+    {region::notice, "notice", "128", writer::peers, true, "the last fault notice, and who is heard",
      [](const extents&) { return line_bytes; }},
     {region::headers, "headers", "2 * 2 * ep_size * header_words * 8", writer::peers, true,
      "one header per phase, parity of the step, and source",

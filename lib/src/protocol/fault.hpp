@@ -7,6 +7,7 @@
 #include "protocol/block.hpp"
 #include "protocol/header.hpp"
 #include "protocol/params.hpp"
+#include "protocol/rank_mask.hpp"
 #include "protocol/routing.hpp"
 #include "protocol/wait_matrix.hpp"
 
@@ -27,7 +28,7 @@ struct phase_frame {
   wait_bounds bounds;
 };
 
-/// What this rank declares in a fixed word of its header, but for digest and row_count.
+/// What this rank declares in a fixed word of its header, but for digest, row_count and rank_mask.
 SWITCHYARD_DEVICE inline std::uint32_t declared(const phase_frame& frame, std::uint64_t index) {
   return index == static_cast<std::uint64_t>(header_word::incarnation) ? frame.incarnation : (*frame.words)[index];
 }
@@ -47,7 +48,7 @@ constexpr wait_bounds bounds_for(const phase_frame& frame, awaited what) {
 
 template <block Block>
 SWITCHYARD_DEVICE bool has_notice(Block& block, const phase_frame& frame) {
-  return layout::tag_of(block.poll(frame.bounds.notice)) == frame.incarnation;
+  return is_told(frame.bounds, block.poll(frame.bounds.notice));
 }
 
 /// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. Of Lamport
@@ -85,15 +86,16 @@ SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& w
 template <block Block>
 SWITCHYARD_DEVICE_APART rank_set incomplete_peers(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   rank_set missing{};
+  const auto active = active_in(ws, frame.which);
   SWITCHYARD_ROLLED
   for (std::int32_t source = 0; source < ws.ep_size; ++source) {
-    if (!is_complete(block, ws, frame, source)) insert(missing, source);
+    if (active.contains(source) && !is_complete(block, ws, frame, source)) insert(missing, source);
   }
   return missing;
 }
 
-/// Stores the notice of `fault`, which was seen in `where`, at every rank. This rank comes last: its phase may not end
-/// before every peer has its notice. [thread]
+/// Stores the notice of `fault`, which was seen in `where`, at every rank that takes part. This rank comes last: its
+/// phase may not end before every peer has its notice. [thread]
 template <block Block>
 SWITCHYARD_DEVICE_APART void tell_all_ranks(Block& block, const workspace_handle& ws, const fault_record& fault,
                                             phase where, std::uint32_t incarnation) {
@@ -102,7 +104,8 @@ SWITCHYARD_DEVICE_APART void tell_all_ranks(Block& block, const workspace_handle
   const auto offset = ws.layout.offset_of(layout::region::notice);
   SWITCHYARD_ROLLED
   for (std::int32_t i = 1; i <= ws.ep_size; ++i) {
-    block.post(ws.at<std::uint64_t>((ws.rank + i) % ws.ep_size, offset), word);
+    const auto rank = (ws.rank + i) % ws.ep_size;
+    if (is_told_of(block, ws, fault, rank)) block.post(ws.at<std::uint64_t>(rank, offset), word);
   }
   block.announce(&ws.round().fault_announced, 1);  // for await_announcement
 }
@@ -184,10 +187,11 @@ SWITCHYARD_DEVICE_APART bool spell_out_mismatch(Block& block, const workspace_ha
   fault.rank = source;
   SWITCHYARD_ROLLED
   for (const auto& entry : compared) {
-    const auto mine = declared(frame, entry.word);
+    const bool is_mask = entry.word == header_word::rank_mask;
+    const auto mine = is_mask ? mask_word(ws, frame.which) : declared(frame, entry.word);
     const auto theirs = layout::data_of(block.poll(words + static_cast<std::uint64_t>(entry.word)));
     if (theirs == mine) continue;
-    fault.code = fault_code::step_mismatch;
+    fault.code = is_mask ? fault_code::mask_changed : fault_code::step_mismatch;
     fault.field = entry.field;
     fault.expected = mine;
     fault.actual = theirs;
@@ -230,7 +234,8 @@ SWITCHYARD_DEVICE_APART void raise_from_notice(Block& block, const workspace_han
   const auto told = decode(layout::data_of(block.broadcast(block.poll(frame.bounds.notice))));
   const bool is_declared = told.field != step_field::row_count && told.field != step_field::routed_bitmap;
   fault_record fault;
-  if (told.code == fault_code::step_mismatch && told.where == frame.which && is_declared) {
+  const bool differs = told.code == fault_code::step_mismatch || told.code == fault_code::mask_changed;
+  if (differs && told.where == frame.which && is_declared) {
     look_for_mismatch(block, ws, frame, fault);
   }
   if (fault.code == fault_code::none) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "protocol/combine_order.hpp"
+#include "protocol/mask_latch.hpp"
 #include "protocol/phase.hpp"
 #include "protocol/routing.hpp"
 
@@ -22,6 +23,7 @@ template <block Block>
 SWITCHYARD_DEVICE void tell_origin(Block& block, const combine_params& p, const phase_frame& frame,
                                    std::int32_t origin) {
   const auto& ws = p.ws;
+  if (!active_in(ws, phase::combine).contains(origin)) return;
   const auto* sent = ws.header(ws.rank, phase::dispatch, frame.parity, origin);  // its tags have been checked there
   const auto words = fixed_header_words + (p.tokens_per_rank + 31) / 32;
   auto* slot = ws.header(origin, phase::combine, frame.parity, ws.rank);
@@ -89,6 +91,7 @@ template <block Block>
 SWITCHYARD_DEVICE bool check_owner(Block& block, const combine_params& p, const phase_frame& frame, std::int32_t owner,
                                    header_tally& tally) {
   const auto& ws = p.ws;
+  if (!active_in(ws, phase::combine).contains(owner)) return true;
   const auto* kept = ws.local<std::uint32_t>(ws.layout.offset_of(layout::region::sent_bitmaps)) +
                      static_cast<std::uint64_t>(owner) * ws.layout.dims.bitmap_words();
   const auto compare_word = [&](std::uint64_t word, std::uint32_t theirs) {
@@ -219,14 +222,18 @@ SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
   };
   const auto frame = enter(block, p.ws, phase::combine, p.words, p.words_digest, [&] {
     prepare();
-    // How many rows came from each rank, of the headers of this step's dispatch, which were checked there.
+    // How many rows came from each rank, of the headers of this step's dispatch, which were checked there. A rank that
+    // is masked off has left those of an older step.
+    const auto active = active_in(p.ws, phase::combine);
     const auto parity = p.ws.round().step_index & 1U;
     SWITCHYARD_ROLLED
     for (std::uint32_t rank = block.thread_index(); rank < ranks; rank += block.num_threads()) {
       const auto* sent = p.ws.header(p.ws.rank, phase::dispatch, parity, static_cast<std::int32_t>(rank));
-      rows_from[rank] = layout::data_of(block.poll(sent + static_cast<std::uint64_t>(header_word::row_count)));
+      const auto rows = layout::data_of(block.poll(sent + static_cast<std::uint64_t>(header_word::row_count)));
+      rows_from[rank] = active.contains(static_cast<std::int32_t>(rank)) ? rows : 0;
     }
   });
+  if (frame.open && frame.first_role == 0) forget_dropped(block, p.ws);
   const bool succeeded = frame.open && send_and_sum(block, p, frame, tally, rows_from, routes, prepare);
   // A failed combine must not be mistaken for a result.
   leave(block, p.ws, frame, succeeded, [&] { block.fill_nan(p.output, p.num_tokens * p.elements, p.type); });

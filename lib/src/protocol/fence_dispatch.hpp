@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "protocol/mask_latch.hpp"
 #include "protocol/phase.hpp"
 #include "protocol/routing.hpp"
 
@@ -176,13 +177,15 @@ SWITCHYARD_DEVICE void post_header_part(Block& block, const dispatch_params& p, 
     SWITCHYARD_ROLLED
     for (std::uint32_t i = block.thread_index(); i < s.ranks * fixed_header_words; i += block.num_threads()) {
       const auto index = i % static_cast<std::uint32_t>(fixed_header_words);
-      if (is_posted_apart(index)) continue;
-      post_fixed_word(block, ws, frame, p.words, static_cast<std::int32_t>(i / fixed_header_words), index);
+      const auto rank = static_cast<std::int32_t>(i / fixed_header_words);
+      if (is_posted_apart(index) || !p.routing.active.contains(rank)) continue;
+      post_fixed_word(block, ws, frame, p.words, rank, index);
     }
   }
   if (c.last == p.tokens_per_rank) {
     SWITCHYARD_ROLLED
     for (std::uint32_t rank = block.thread_index(); rank < s.ranks; rank += block.num_threads()) {
+      if (!p.routing.active.contains(static_cast<std::int32_t>(rank))) continue;
       block.post(slot_at(rank) + static_cast<std::uint64_t>(header_word::row_count),
                  layout::tagged(s.base[rank] + rows_before(s, c, rank, c.last), frame.epoch));
     }
@@ -197,6 +200,7 @@ SWITCHYARD_DEVICE void post_header_part(Block& block, const dispatch_params& p, 
     const auto word = c.span_first / 32 + i % words;
     const auto bits = s.bits[rank * s.words + c.first_word + i % words];
     kept[rank * ws.layout.dims.bitmap_words() + word] = bits;
+    if (!p.routing.active.contains(static_cast<std::int32_t>(rank))) continue;
     block.post(slot_at(rank) + bitmap_word + word, layout::tagged(bits, frame.epoch));
   }
 }
@@ -250,6 +254,7 @@ template <block Block>
 SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
                                   const dispatch_scratch& s, std::uint32_t chunk, std::uint32_t& tallied) {
   const auto c = chunk_of(p, chunk);
+  if (!p.routing.active.are_all()) count_dropped<Block>(block, p.ws, p.routing, c.first, c.end);
   if (p.routes_all) {
     look_up_routes(block, p, s, c);
   } else {
@@ -265,7 +270,11 @@ SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const 
   // Releases the rows of all chunks, those of other blocks too, to receive_part of each peer.
   block.publish_when_last(
       &p.ws.round().chunks_sent, p.chunks(), s.ranks,
-      [&](std::uint64_t peer) { return p.ws.dispatch_flag(static_cast<std::int32_t>(peer), p.ws.rank); },
+      [&](std::uint64_t peer) {
+        const auto rank = static_cast<std::int32_t>(peer);
+        // Once more to itself where there is nobody to tell.
+        return p.ws.dispatch_flag(p.routing.active.contains(rank) ? rank : p.ws.rank, p.ws.rank);
+      },
       layout::tagged(1, frame.epoch));
   return true;
 }
@@ -301,7 +310,11 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
     add(&s.tally->before_part, first_token);
     add(&s.tally->to_part_end, last_token);
   };
-  if (!await_header(block, ws, frame, p.tokens_per_rank, source, *s.tally, take_word, part == 0)) return false;
+  // From a rank that is masked off there is nothing to wait for, and its tally stays empty.
+  if (p.routing.active.contains(source) &&
+      !await_header(block, ws, frame, p.tokens_per_rank, source, *s.tally, take_word, part == 0)) {
+    return false;
+  }
   const auto rows = s.tally->found;
   if (rows != s.tally->told_rows) {
     raise_bad_count<Block>(block, ws, frame, source, rows, s.tally->told_rows);
@@ -345,6 +358,7 @@ SWITCHYARD_DEVICE_APART void clear_views(handed_over<Block> block, const dispatc
                  rows * std::uint64_t{p.routing.top_k});
   block.fill_i32(ws.local<std::int32_t>(ws.layout.offset_of(layout::region::recv_counts)), 0,
                  static_cast<std::uint64_t>(ws.ep_size));
+  if (block.thread_index() == 0) block.store_u32(&ws.rank_mask().dropped_routes, 0);
 }
 
 template <block Block>
@@ -354,8 +368,8 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
     if (p.routes_all) s.route_all(block, p);
     s.prepare(block, true, p.routes_all);
   });
-  bool succeeded = frame.open;
-  if (frame.open) {
+  bool succeeded = frame.open && latch_mask(block, p.ws, frame, frame.first_role == 0);
+  if (succeeded) {
     const std::uint64_t chunks = p.chunks();
     const auto part_mask = (std::uint64_t{1} << p.receive_shift) - 1;
     std::uint32_t tallied = 0;

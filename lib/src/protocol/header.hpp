@@ -32,8 +32,9 @@ enum class header_word : std::uint8_t {
   combine_dtype,
   incarnation,
   num_tokens,  ///< n of the sender: told, not compared
+  rank_mask,
 };
-static_assert(static_cast<std::size_t>(header_word::num_tokens) + 1 == fixed_header_words);
+static_assert(static_cast<std::size_t>(header_word::rank_mask) + 1 == fixed_header_words);
 
 inline constexpr std::uint64_t bitmap_word = fixed_header_words;  ///< index of the bitmap's first word
 
@@ -66,6 +67,8 @@ inline constexpr std::array<header_word_spec, fixed_header_words> header_word_ta
     {header_word::combine_dtype, "combine_dtype", "of expert outputs and sums; 0 in dispatch"},
     {header_word::incarnation, "incarnation", "of the sender's workspace"},
     {header_word::num_tokens, "num_tokens", "n of the sender: told, not compared"},
+    {header_word::rank_mask, "rank_mask",
+     "bits of the ranks that take part, of groups of more than 32 a hash of them; 0 without rank masks"},
 }};
 static_assert(
     [] {
@@ -82,10 +85,11 @@ struct must_match {
   header_word word;
   step_field field;
 };
-inline constexpr std::size_t num_must_match = 12;
+inline constexpr std::size_t num_must_match = 13;
 constexpr std::array<must_match, num_must_match> must_match_words() {
   return {{
       {header_word::incarnation, step_field::incarnation},
+      {header_word::rank_mask, step_field::rank_mask},
       {header_word::runtime_max_tokens_per_rank, step_field::runtime_max_tokens_per_rank},
       {header_word::payload_set, step_field::payload_set},
       {header_word::hidden_states_row_bytes, step_field::hidden_states_row_bytes},
@@ -100,8 +104,8 @@ constexpr std::array<must_match, num_must_match> must_match_words() {
   }};
 }
 
-/// The fixed words of this rank's header but for digest, row_count and incarnation, which the blocks fill in: the first
-/// follows from the others, the second from the routing, the third from the workspace.
+/// The fixed words of this rank's header but for digest, row_count, incarnation and rank_mask, which the blocks fill
+/// in: the first follows from the others, the second from the routing, the others from the workspace.
 using step_words = std::array<std::uint32_t, fixed_header_words>;
 
 constexpr std::uint32_t get(const step_words& words, header_word which) {
@@ -115,15 +119,21 @@ constexpr transport transport_of(const step_words& words) {
   return static_cast<transport>(get(words, header_word::transport));
 }
 
-/// FNV-1a over the must-match words but for the incarnation, which only the workspace knows. The host computes it.
+/// FNV-1a over the must-match words but for those that only the workspace knows. The host computes it.
 constexpr std::uint32_t digest_of(const step_words& words) {
   std::uint32_t hash = 2166136261U;
   for (const auto& entry : must_match_words()) {
-    if (entry.word == header_word::incarnation) continue;
+    if (entry.word == header_word::incarnation || entry.word == header_word::rank_mask) continue;
     const auto value = get(words, entry.word);
     for (unsigned shift = 0; shift < 32; shift += 8) hash = (hash ^ ((value >> shift) & 0xFFU)) * 16777619U;
   }
   return hash;
+}
+
+/// words_digest with the word of the rank mask, which is 0 where there are no masks.
+constexpr std::uint32_t with_mask(std::uint32_t words_digest, std::uint32_t mask_word) {
+  const auto spread = mask_word * 0x85EBCA6BU;  // odd: different masks stay different
+  return words_digest ^ (spread << 15 | spread >> 17);
 }
 
 /// The digest word: `words_digest` and the incarnation, finished so that single-bit differences spread. A collision is
@@ -148,7 +158,8 @@ struct notice {
 constexpr std::uint32_t encode(const notice& what) {
   const auto named = what.rank >= 0 ? 1U << 8 | static_cast<std::uint32_t>(what.rank) : 0U;
   return static_cast<std::uint32_t>(what.code) | static_cast<std::uint32_t>(what.where) << 4 |
-         static_cast<std::uint32_t>(what.field) << 5 | static_cast<std::uint32_t>(what.origin) << 10 | named << 18;
+         static_cast<std::uint32_t>(what.field) << 5 |
+         static_cast<std::uint32_t>(what.origin) << layout::notice_origin_shift | named << 18;
 }
 
 constexpr notice decode(std::uint32_t data) {
@@ -156,7 +167,7 @@ constexpr notice decode(std::uint32_t data) {
   what.code = static_cast<fault_code>(data & 0xFU);
   what.where = static_cast<phase>(data >> 4 & 1U);
   what.field = static_cast<step_field>(data >> 5 & 0x1FU);
-  what.origin = static_cast<std::uint8_t>(data >> 10 & 0xFFU);
+  what.origin = static_cast<std::uint8_t>(data >> layout::notice_origin_shift & 0xFFU);
   const auto named = data >> 18;
   what.rank = (named & 0x100U) != 0 ? static_cast<std::int32_t>(named & 0xFFU) : -1;
   return what;

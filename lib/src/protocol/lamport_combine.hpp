@@ -84,11 +84,18 @@ SWITCHYARD_DEVICE_APART void send_output(handed_over<Block> block, const combine
   if (p.outputs.units_of_row() > 2 * block.num_threads()) send_rest_of_output<Block>(block, p, row_of(p, of), *plan);
 }
 
+template <block Block>
+SWITCHYARD_DEVICE void send_as_combine_clerk(Block& block, const combine_params& p, const phase_frame& frame,
+                                             bool released) {
+  send_as_clerk(block, p, frame, released);
+  forget_dropped(block, p.ws);
+}
+
 /// Sends what block `index` is to send: as the clerk the header and the credit, as a worker outputs. [team]
 template <block Block>
 SWITCHYARD_DEVICE void send_part_of(Block& block, const combine_params& p, const phase_frame& frame,
                                     std::uint32_t index) {
-  if (is_clerk(p.ws, index)) send_as_clerk(block, p, frame, false);
+  if (is_clerk(p.ws, index)) send_as_combine_clerk(block, p, frame, false);
   auto* plan = lamport_plan_of(block, scratch_words(p));
   const auto total = num_peer_tokens(p.ws, p.tokens_per_rank);
   SWITCHYARD_ROLLED
@@ -339,7 +346,7 @@ SWITCHYARD_DEVICE void lamport_combine(Block& block, const combine_params& p) {
     }
   }
   if (clerk) {
-    send_as_clerk(block, p, frame, true);
+    send_as_combine_clerk(block, p, frame, true);
     block.allow_next_launch();
     const auto status = block.wait_until(
         [&](std::uint32_t polls) {

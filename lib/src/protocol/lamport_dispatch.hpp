@@ -80,6 +80,7 @@ struct token_plan {
           block.post(ws.presence(rank, ws.rank, token), layout::tagged(slot + 1, epoch));
         },
         [&](std::int32_t rank) {
+          if (!p.routing.active.contains(rank)) return;
           block.post(ws.presence(rank, ws.rank, token), layout::tagged(0, epoch));
           if (rank != ws.rank) return;
           const auto row = wide_product(static_cast<std::uint32_t>(ws.rank), p.tokens_per_rank) + token;
@@ -167,11 +168,20 @@ SWITCHYARD_DEVICE_APART void send_token(handed_over<Block> block, const dispatch
   if (p.payloads.units_of_row() > 2 * num_sending(block)) send_rest_of_token<Block>(block, p, token, plan);
 }
 
+/// The clerk of a dispatch also counts what does not go anywhere. [team]
+template <block Block>
+SWITCHYARD_DEVICE void send_as_dispatch_clerk(Block& block, const dispatch_params& p, const phase_frame& frame,
+                                              bool released) {
+  send_as_clerk(block, p, frame, released);
+  if (p.routing.active.are_all()) return;
+  count_dropped<Block>(block, p.ws, p.routing, 0, static_cast<std::uint32_t>(p.num_tokens));
+}
+
 /// Sends what block `index` is to send: as the clerk the header and the credit, as a worker its tokens. [team]
 template <block Block>
 SWITCHYARD_DEVICE void send_part_of(Block& block, const dispatch_params& p, const phase_frame& frame,
                                     std::uint32_t index) {
-  if (is_clerk(p.ws, index)) send_as_clerk(block, p, frame, false);
+  if (is_clerk(p.ws, index)) send_as_dispatch_clerk(block, p, frame, false);
   auto* plan = lamport_plan_of(block, scratch_words(p));
   SWITCHYARD_ROLLED
   for (auto token = index; is_worker(p.ws, index) && token < p.tokens_per_rank; token += num_workers(p.ws)) {
@@ -224,7 +234,8 @@ struct row_taker {
     SWITCHYARD_ROLLED
     for (;; base += 2 * threads, taken = 0) {
       // All under way before the first is looked at.
-      const auto presence = block.poll(ws.presence(ws.rank, of.peer, of.token));
+      const auto presence = p.routing.active.contains(of.peer) ? block.poll(ws.presence(ws.rank, of.peer, of.token))
+                                                               : layout::tagged(0, epoch);
       const auto unit = base + block.thread_index();
       word_pair first{};
       word_pair second{};
@@ -360,7 +371,8 @@ SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) 
   }
   auto status = wait_status::ready;
   if (clerk) {
-    send_as_clerk(block, p, frame, true);
+    (void)latch_mask(block, ws, frame, true);  // it was good at entry
+    send_as_dispatch_clerk(block, p, frame, true);
     block.allow_next_launch();
     auto* counts = counts_of(block, p);
     const auto on_token = [&](std::int32_t source) { block.scratch_add(counts + source, 1); };

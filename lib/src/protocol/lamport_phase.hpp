@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "protocol/mask_latch.hpp"
 #include "protocol/phase.hpp"
 
 namespace switchyard::protocol {
@@ -57,9 +58,10 @@ constexpr phase other_phase(phase which) { return which == phase::dispatch ? pha
 template <block Block>
 SWITCHYARD_DEVICE_APART bool await_credits(handed_over<Block> block, const workspace_handle& ws,
                                            const lamport_frame& frame) {
+  const auto active = active_in(ws, frame.which);
   const auto has_come = [&](std::uint64_t granter) {
     const auto rank = static_cast<std::int32_t>(granter);
-    if (rank == ws.rank) return true;
+    if (rank == ws.rank || !active.contains(rank)) return true;
     const auto tag = layout::tag_of(block.poll_flag(ws.credit(ws.rank, other_phase(frame.which), rank)));
     // Where other blocks have sent all that this rank is to send, its granter may be a phase ahead of this block, and
     // have overwritten its credit by the next one, which covers more.
@@ -102,12 +104,15 @@ SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which,
     const auto step_index = as_clerk ? own.step_index : 0;
     // Acquires what peers have re-armed before this phase stores to it: pairs with publish in send_as_clerk. The team's
     // barrier hands it on.
+    const auto active = active_in(ws, which);
     SWITCHYARD_ROLLED
     for (auto i = block.lane(); i < static_cast<std::uint32_t>(ws.ep_size); i += block.lanes()) {
       const auto granter = static_cast<std::int32_t>(i);
       const auto word = block.poll_flag(ws.credit(ws.rank, other_phase(which), granter));
-      as_usual &= granter == ws.rank || lamport_epoch == 0 || layout::tag_of(word) == lamport_epoch;
+      as_usual &= granter == ws.rank || lamport_epoch == 0 || layout::tag_of(word) == lamport_epoch ||
+                  !active.contains(granter);
     }
+    if (which == phase::dispatch && !active.are_all()) as_usual &= is_good_mask(block, ws);
     if (block.lane() == 0) {
       frame.epoch = epoch;
       frame.claim = claim;
@@ -116,10 +121,10 @@ SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which,
         frame.start_ns = block.now_ns();
         frame.parity = step_index & 1U;
         frame.incarnation = incarnation;
-        frame.digest = finished_digest(p.words_digest, incarnation);
+        frame.digest = finished_digest(with_mask(p.words_digest, mask_word(ws, which)), incarnation);
       }
     }
-    as_usual &= (claim & 1U) == 0 && poison == 0 && layout::tag_of(told) != incarnation &&
+    as_usual &= (claim & 1U) == 0 && poison == 0 && !layout::is_heard(told, &ws.notice().word, incarnation) &&
                 phase_due == static_cast<std::uint32_t>(which);
   }
   return block.all(as_usual);
@@ -146,13 +151,13 @@ SWITCHYARD_DEVICE void complete_frame(Block& block, const Params& p, phase which
     now.incarnation = round.incarnation;
     now.timeout_ns = now.warm_phases_left > 0 ? round.warmup_timeout_ns : round.timeout_ns;
     now.parity = now.step_index & 1U;
-    now.digest = finished_digest(p.words_digest, now.incarnation);
+    now.digest = finished_digest(with_mask(p.words_digest, mask_word(ws, which)), now.incarnation);
     now.start_ns = block.now_ns();
     now.bounds = {notice, now.incarnation, now.start_ns + now.timeout_ns, awaited::nothing};
     now.claim = frame.claim;
-    now.stands = poison != 0                               ? standing::failed
-                 : layout::tag_of(told) == now.incarnation ? standing::noticed
-                                                           : standing::sound;
+    now.stands = poison != 0                                       ? standing::failed
+                 : layout::is_heard(told, notice, now.incarnation) ? standing::noticed
+                                                                   : standing::sound;
     now.open = now.stands == standing::sound && now.phase_due == static_cast<std::uint32_t>(which);
     frame = now;
   }
@@ -165,9 +170,10 @@ SWITCHYARD_DEVICE void complete_frame(Block& block, const Params& p, phase which
 template <block Block, class Params>
 SWITCHYARD_DEVICE void send_as_clerk(Block& block, const Params& p, const phase_frame& frame, bool released) {
   const workspace_handle& ws = p.ws;
+  const auto active = active_in(ws, frame.which);
   const auto credit_at = [&](std::uint64_t peer) {
     const auto rank = static_cast<std::int32_t>(peer);
-    return rank == ws.rank ? nullptr : ws.credit(rank, frame.which, ws.rank);
+    return rank == ws.rank || !active.contains(rank) ? nullptr : ws.credit(rank, frame.which, ws.rank);
   };
   const auto peers = static_cast<std::uint64_t>(ws.ep_size);
   if (released) {
@@ -177,6 +183,7 @@ SWITCHYARD_DEVICE void send_as_clerk(Block& block, const Params& p, const phase_
   }
   SWITCHYARD_ROLLED
   for (std::int32_t rank = 0; rank < ws.ep_size; ++rank) {
+    if (!active.contains(rank)) continue;
     SWITCHYARD_ROLLED
     for (auto index = block.num_threads() - 1 - block.thread_index(); index < fixed_header_words;
          index += block.num_threads()) {
@@ -198,8 +205,10 @@ struct header_reader {
   SWITCHYARD_DEVICE bool advance(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                  std::uint32_t tokens, OnToken on_token, std::uint32_t polls) {
     const auto me = block.num_threads() - 1 - block.thread_index();
+    const auto active = active_in(ws, frame.which);
     SWITCHYARD_ROLLED
     for (; source < ws.ep_size; ++source, token = 0) {
+      if (!active.contains(source)) continue;
       const auto* header = ws.header(ws.rank, frame.which, frame.parity, source);
       SWITCHYARD_ROLLED
       for (;;) {
@@ -273,8 +282,10 @@ template <block Block>
 SWITCHYARD_DEVICE_APART void raise_from_headers(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
                                                 wait_status status) {
   std::int32_t late = -1;
+  const auto active = active_in(ws, frame.which);
   SWITCHYARD_ROLLED
   for (std::int32_t source = 0; source < ws.ep_size; ++source) {
+    if (!active.contains(source)) continue;
     const auto word = block.broadcast(block.poll(ws.header(ws.rank, frame.which, frame.parity, source)));
     const bool fresh = layout::tag_of(word) == frame.epoch;
     if (fresh && layout::data_of(word) != frame.digest) return raise_from_digest<Block>(block, ws, frame, source);
@@ -292,9 +303,11 @@ SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_
   const workspace_handle& ws = p.ws;
   // A header that differs ends the wait for those of others; so does one of this epoch in the slots of the other phase,
   // whose sender took the steps in another order.
+  const auto active = active_in(ws, frame.which);
   const auto probe = [&] {
     SWITCHYARD_ROLLED
     for (std::int32_t source = 0; source < ws.ep_size; ++source) {
+      if (!active.contains(source)) continue;
       const auto digest = block.poll(ws.header(ws.rank, frame.which, frame.parity, source));
       const bool fresh = layout::tag_of(digest) == frame.epoch;
       if (fresh ? layout::data_of(digest) != frame.digest : is_ahead(block, ws, frame, source)) return true;
@@ -369,6 +382,7 @@ SWITCHYARD_DEVICE bool open_late(Block& block, const workspace_handle& ws, const
     refuse<Block>(block, ws, frame, frame.stands, frame.phase_due);
     return false;
   }
+  if (frame.which == phase::dispatch && !latch_mask(block, ws, frame, true)) return false;
   return frame.lamport_epoch == 0 || await_credits<Block>(block, ws, frame);
 }
 

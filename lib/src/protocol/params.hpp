@@ -59,6 +59,12 @@ struct workspace_handle {
                                                         std::int32_t source) const {
     return at<std::uint64_t>(receiver, layout.header_offset(which, parity, static_cast<std::uint64_t>(source)));
   }
+  [[nodiscard]] SWITCHYARD_DEVICE layout::rank_mask_words& rank_mask() const {
+    return *local<layout::rank_mask_words>(layout.offset_of(layout::region::rank_mask));
+  }
+  [[nodiscard]] SWITCHYARD_DEVICE layout::notice_words& notice() const {
+    return *local<layout::notice_words>(layout.offset_of(layout::region::notice));
+  }
   /// In the workspace of `receiver`: the credit that `granter` gives in Lamport phases `which`.
   [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* credit(std::int32_t receiver, phase which,
                                                         std::int32_t granter) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "layout/device_code.hpp"
+#include "protocol/active_ranks.hpp"
 #include "switchyard/spec/shapes.hpp"
 
 namespace switchyard::protocol {
@@ -110,6 +111,21 @@ struct token_ids {
   std::uint32_t tokens = 0;
   std::uint32_t top_k = 1;
   expert_map experts;
+  active_ranks active;  ///< ranks that tokens go to: to have an expert of another is to have none
+
+  [[nodiscard]] SWITCHYARD_DEVICE constexpr std::int32_t owner_of(std::int32_t expert) const {
+    const auto owner = experts.owner_of(expert);
+    if (active.are_all()) return owner;
+    return owner >= 0 && active.contains(owner) ? owner : -1;
+  }
+  /// expert_map::for_each_owner of a token's ids, for the ranks that take part.
+  template <class Visit>
+  SWITCHYARD_DEVICE constexpr void for_each_owner(const std::int32_t* of_token, Visit visit) const {
+    std::uint32_t slot = 0;
+    experts.for_each_owner(of_token, top_k, [&](std::uint32_t, std::int32_t rank) {
+      if (active.contains(rank)) visit(slot++, rank);
+    });
+  }
 };
 
 /// Those bits of 32-bit word number `word` of a bitmap that lie in [first, last).

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "layout/notice_words.hpp"
 #include "switchyard/spec/faults.hpp"
 
 namespace switchyard::protocol {
@@ -23,6 +24,10 @@ struct wait_bounds {
   awaited what = awaited::nothing;
 };
 
+/// Whether what was read from bounds.notice ends a wait.
+SWITCHYARD_DEVICE inline bool is_told(const wait_bounds& bounds, std::uint64_t word) {
+  return layout::is_heard(word, bounds.notice, bounds.incarnation);
+}
 /// Of a wait that its probe ends.
 constexpr wait_bounds no_bounds(awaited what) { return {nullptr, 0, ~std::uint64_t{0}, what}; }
 

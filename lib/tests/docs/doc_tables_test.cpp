@@ -64,7 +64,7 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
                                                                   {"receive_rows", ep_size * 2055},
                                                                   {"slots", ep_size < 6 ? ep_size : 6},
                                                                   {"bitmap_words", 65},
-                                                                  {"header_words", 15 + 65},
+                                                                  {"header_words", 16 + 65},
                                                                   {"max_chunks", 2048},
                                                                   {"lamport_tokens", 40},
                                                                   // 1 + 2 + 2 + 1 + 2 units, each with a word

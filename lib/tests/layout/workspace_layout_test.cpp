@@ -30,7 +30,7 @@ TEST(workspace_layout, sizes_pass_32_bits) {
   // 72 ranks * 8192 tokens * 14336 bytes, worked out by hand.
   EXPECT_EQ(plan.size_of(region::hidden_states), 8'455'716'864ULL);
   EXPECT_EQ(plan.size_of(region::topk_ids), 72ULL * 8192 * 8 * 4);
-  EXPECT_EQ(plan.size_of(region::headers), 4ULL * 72 * (15 + 256) * 8);
+  EXPECT_EQ(plan.size_of(region::headers), 4ULL * 72 * (16 + 256) * 8);
   EXPECT_EQ(plan.size_of(region::dispatch_flags), 72ULL * 8);
   EXPECT_EQ(plan.size_of(region::combine_flags), 72ULL * 2048 * 8);
   EXPECT_EQ(plan.size_of(region::routes), 8192ULL * 8 * 8);
@@ -46,7 +46,7 @@ TEST(workspace_layout, slots_are_the_smaller_of_top_k_and_ranks) {
 TEST(workspace_layout, header_and_flag_slots_do_not_overlap) {
   const auto plan =
       make_layout({.ep_size = 3, .top_k = 2, .max_tokens = 33, .hidden_bytes = 2, .combine_row_bytes = 2});
-  const std::uint64_t header_bytes = (15 + 2) * 8;
+  const std::uint64_t header_bytes = (16 + 2) * 8;
   std::uint64_t expected = plan.offset_of(region::headers);
   for (const auto which : {phase::dispatch, phase::combine}) {
     for (std::uint64_t parity = 0; parity < 2; ++parity) {

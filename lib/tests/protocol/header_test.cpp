@@ -9,7 +9,8 @@ namespace switchyard::protocol {
 namespace {
 
 std::uint32_t digest_word(const step_words& words) {
-  return finished_digest(digest_of(words), get(words, header_word::incarnation));
+  return finished_digest(with_mask(digest_of(words), get(words, header_word::rank_mask)),
+                         get(words, header_word::incarnation));
 }
 
 TEST(header, every_must_match_word_moves_the_digest) {

@@ -60,5 +60,24 @@ TEST(count_bits, counts_within_any_bounds) {
   }
 }
 
+TEST(routing, slots_close_up_over_ranks_that_are_masked_off) {
+  const std::array<std::int32_t, 12> ids{6, 4, 0, 5, 2, 7, /**/ -1, 4, 5, 4, 8, 4};
+  rank_set mask{};
+  for (const int rank : {0, 1, 3}) insert(mask, rank);
+  const token_ids routing{ids.data(), 2, 6, {8, 4}, active_ranks(&mask)};
+  std::vector<std::int32_t> owners;
+  for (std::uint64_t token = 0; token < 2; ++token) {
+    routing.for_each_owner(ids.data() + 6 * token, [&](std::uint32_t slot, std::int32_t rank) {
+      EXPECT_EQ(slot, owners.size());
+      owners.push_back(rank);
+    });
+  }
+  EXPECT_EQ(owners, (std::vector<std::int32_t>{3, 0, 1}));
+  EXPECT_EQ(routing.owner_of(4), -1);
+  EXPECT_EQ(routing.owner_of(6), 3);
+  EXPECT_EQ(routing.active.bits_from(0), 0b1011U);
+  EXPECT_EQ(active_ranks().bits_from(224), ~0U);
+}
+
 }  // namespace
 }  // namespace switchyard::protocol

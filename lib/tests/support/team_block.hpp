@@ -183,7 +183,7 @@ class team_block {
       const bool mine = advance(1);
       auto seen = protocol::wait_status::ready;
       if (thread_ == team_threads - 1 && !first_round) {
-        if (bounds.notice != nullptr && layout::tag_of(poll(bounds.notice)) == bounds.incarnation) {
+        if (bounds.notice != nullptr && protocol::is_told(bounds, poll(bounds.notice))) {
           seen = protocol::wait_status::notice;
         } else if (now_ns() >= bounds.deadline_ns) {
           seen = protocol::wait_status::expired;

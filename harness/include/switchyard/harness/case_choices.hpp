@@ -60,14 +60,16 @@ enum class launch_mode : std::uint8_t {
 
 /// What one rank of a case does wrong, once.
 enum class fault_kind : std::uint8_t {
-  stop,      ///< does not enter the phase nor any later one; it stays alive
-  exit,      ///< the same, and destroys its end of the exchange
-  abort,     ///< the same, after it has called abort()
-  late,      ///< enters the phase some time after it could
-  skip,      ///< leaves the phase out and goes on with the next
-  disagree,  ///< declares another value of a field than all others
-  corrupt,   ///< declares what all others do, but the header that its peers get says otherwise
-  misdirect  ///< sends its header where the header of the other phase is due
+  stop,           ///< does not enter the phase nor any later one; it stays alive
+  exit,           ///< the same, and destroys its end of the exchange
+  abort,          ///< the same, after it has called abort()
+  late,           ///< enters the phase some time after it could
+  skip,           ///< leaves the phase out and goes on with the next
+  disagree,       ///< declares another value of a field than all others
+  corrupt,        ///< declares what all others do, but the header that its peers get says otherwise
+  misdirect,      ///< sends its header where the header of the other phase is due
+  mask_off_self,  ///< a mask without itself gets into its workspace
+  mask_past_end   ///< a mask with a rank that the group does not have gets into its workspace
 };
 
 inline constexpr std::array all_routing_laws{routing_law::uniform,  routing_law::balanced,   routing_law::zipf,
@@ -82,9 +84,10 @@ inline constexpr std::array all_hidden_values{hidden_values::random, hidden_valu
 inline constexpr std::array all_launch_modes{launch_mode::eager, launch_mode::graph, launch_mode::two_graphs,
                                              launch_mode::mixed};
 
-inline constexpr std::array all_fault_kinds{fault_kind::stop,    fault_kind::exit,     fault_kind::abort,
-                                            fault_kind::late,    fault_kind::skip,     fault_kind::disagree,
-                                            fault_kind::corrupt, fault_kind::misdirect};
+inline constexpr std::array all_fault_kinds{fault_kind::stop,         fault_kind::exit,      fault_kind::abort,
+                                            fault_kind::late,         fault_kind::skip,      fault_kind::disagree,
+                                            fault_kind::corrupt,      fault_kind::misdirect, fault_kind::mask_off_self,
+                                            fault_kind::mask_past_end};
 
 inline constexpr std::array all_uses{choice::off, choice::automatic, choice::on};  ///< of something optional
 
@@ -152,6 +155,8 @@ constexpr std::string_view to_string(fault_kind kind) noexcept {
     case fault_kind::disagree: return "disagree";
     case fault_kind::corrupt: return "corrupt";
     case fault_kind::misdirect: return "misdirect";
+    case fault_kind::mask_off_self: return "mask_off_self";
+    case fault_kind::mask_past_end: return "mask_past_end";
   }
   return "unknown";
 }

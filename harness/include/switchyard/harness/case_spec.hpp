@@ -94,6 +94,9 @@ struct case_spec {
   std::chrono::milliseconds timeout{10'000};
   std::chrono::milliseconds warmup_timeout{0};  ///< of the first step; 0: long enough for threads to be started
   lateness late;
+  bool enable_rank_mask = false;
+  std::optional<step_counts> masked_from;  ///< by rank, one step: from which step on it is masked off
+  std::optional<int> rejoin_step;          ///< before it all ranks recover, and take part again
   std::optional<injected_fault> inject;
   fault_code expected_fault = fault_code::none;  ///< a case that must fault: which code, on every rank that is there
   bool prompt_verdict = false;                   ///< records must also come within the contract's time

@@ -18,6 +18,7 @@ struct declared_step {
   std::array<std::size_t, all_payloads.size()> row_bytes{};  ///< of each payload; 0: it does not travel
   std::int64_t combine_hidden_size = 0;                      ///< h
   dtype combine_dtype = dtype::bf16;
+  rank_set mask{};  ///< the ranks that take part
 };
 
 /// What `rank` declares in the step that `plan` is of.

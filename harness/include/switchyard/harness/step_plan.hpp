@@ -36,6 +36,7 @@ struct step_plan {
   std::int64_t combine_hidden_size = 0;  ///< h
   combine_source source = combine_source::workspace_rows;
   switchyard::transport transport = switchyard::transport::fence;  ///< that the step must take
+  rank_set active{};                                               ///< who takes part
 
   /// Whether `rank` is the one that declares another value of `field`.
   [[nodiscard]] bool is_odd(int rank, step_field field) const noexcept { return odd == odd_declaration{rank, field}; }

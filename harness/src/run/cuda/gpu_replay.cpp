@@ -71,6 +71,8 @@ void gpu_replay::enqueue(const between_phases& between) {
   everything.areas[everything.count++] = {
       reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(views.recv_counts.data())), block_ + places_.counts,
       views.recv_counts.size_bytes()};
+  everything.areas[everything.count++] = {reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(views.dropped_routes)),
+                                          block_ + places_.dropped_routes, sizeof(std::int32_t)};
   launch_keep(everything, lane_.stream());
 
   expert_shape experts;
@@ -113,6 +115,7 @@ dispatch_result gpu_replay::kept(const dispatch_result& views) const {
     if (view.data != nullptr) view.data = block_ + places_.payloads.at(i);
   }
   copies.recv_counts = {reinterpret_cast<const std::int32_t*>(block_ + places_.counts), views.recv_counts.size()};
+  copies.dropped_routes = reinterpret_cast<const std::int32_t*>(block_ + places_.dropped_routes);
   return copies;
 }
 

@@ -59,6 +59,7 @@ class storing_workspace final : public fabric_workspace {
     right_->launch(params, plan, stream);
     if (combines_++ == planted_.step && planted_.after_combine) store(planted_.after_combine(params, own_), stream);
   }
+  void set_active_ranks(const rank_set& mask, stream_ref stream) override { right_->set_active_ranks(mask, stream); }
   [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
   void abort() override { right_->abort(); }
   void drain() noexcept override { right_->drain(); }

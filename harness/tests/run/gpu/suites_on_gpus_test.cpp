@@ -27,6 +27,20 @@ TEST_F(one_gpu_cases, faults_in_replays_are_named) {
   expect_all("faults", "*/gone_in_replays@*launch=graph", case_status::pass);
 }
 
+TEST_F(one_gpu_cases, ranks_are_masked_off) {
+  expect_all("masks", "*/b27_survivors@*late_us=0*top_k=4", case_status::pass);
+  expect_all("masks", "*/one_after_the_other@*tokens=33*", case_status::pass);
+  expect_all("masks", "*/nobody_off@*ranks=3*", case_status::pass);
+}
+
+TEST_F(one_gpu_cases, masks_change_between_replays) { expect_all("masks", "*/between_replays@*", case_status::pass); }
+
+TEST_F(one_gpu_cases, wrong_masks_are_named) {
+  for (const auto* filter : {"*/disagree_on_the_mask@*ranks=3*", "*/bad_mask@*ranks=2*", "*/masks_in_replays@*"}) {
+    expect_all("faults", filter, case_status::pass);
+  }
+}
+
 TEST_F(one_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
 
 TEST_F(one_gpu_cases, have_the_bits_of_the_host_fabric) {

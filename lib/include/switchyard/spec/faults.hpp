@@ -27,6 +27,8 @@ enum class fault_code : std::uint8_t {
   out_of_order,    ///< this rank ran a phase that is not due (a replayed graph, for example)
   bad_header,      ///< a header contradicts itself: its row count is not its bitmap's
   aborted,         ///< a rank called abort()
+  mask_changed,    ///< a peer declared another rank mask: see expected, actual
+  bad_mask,        ///< this rank's mask lacks itself, or has ranks that are not there: see expected, actual
 };
 
 /// The declared value on which two ranks disagree.
@@ -44,6 +46,7 @@ enum class step_field : std::uint8_t {
   combine_hidden_size,
   combine_dtype,
   incarnation,
+  rank_mask,      ///< bits of the active ranks, of groups of more than 32 a hash of them
   row_count,      ///< rows that the owner holds against rows that the source sent
   routed_bitmap,  ///< the owner's copy of the routing bitmap against the source's
 };
@@ -62,7 +65,7 @@ using rank_set = std::array<std::uint64_t, max_ep_size / 64>;
 struct fault_record {
   fault_code code = fault_code::none;
   switchyard::phase phase = switchyard::phase::dispatch;
-  step_field field = step_field::none;  ///< of a step_mismatch or a bad_header
+  step_field field = step_field::none;  ///< of a mismatch, a bad_header or a bad_mask
   switchyard::awaited awaited = switchyard::awaited::nothing;
   std::uint8_t from_notice = 0;  ///< 1: learned from the notice of rank `origin`; 0: seen by this rank
   std::int32_t rank = -1;        ///< the rank to look at; -1: none is known
@@ -108,6 +111,8 @@ constexpr std::string_view to_string(fault_code code) noexcept {
     case fault_code::out_of_order: return "out_of_order";
     case fault_code::bad_header: return "bad_header";
     case fault_code::aborted: return "aborted";
+    case fault_code::mask_changed: return "mask_changed";
+    case fault_code::bad_mask: return "bad_mask";
   }
   return "unknown";
 }
@@ -136,6 +141,7 @@ constexpr std::string_view to_string(step_field field) noexcept {
     case step_field::combine_hidden_size: return "combine_hidden_size";
     case step_field::combine_dtype: return "combine_dtype";
     case step_field::incarnation: return "incarnation";
+    case step_field::rank_mask: return "rank_mask";
     case step_field::row_count: return "row_count";
     case step_field::routed_bitmap: return "routed_bitmap";
   }

@@ -236,7 +236,7 @@ class cuda_block : public word_access {
       auto seen = protocol::wait_status::ready;
       // The last thread: the first ones are those that most often have something to poll.
       if (threadIdx.x == block_threads - 1 && meeting % meetings_between_looks == meetings_between_looks - 1) {
-        if (bounds.notice != nullptr && layout::tag_of(poll(bounds.notice)) == bounds.incarnation) {
+        if (bounds.notice != nullptr && protocol::is_told(bounds, poll(bounds.notice))) {
           seen = protocol::wait_status::notice;
         } else if (global_timer_ns() >= bounds.deadline_ns) {
           seen = protocol::wait_status::expired;

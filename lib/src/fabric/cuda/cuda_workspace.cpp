@@ -137,6 +137,13 @@ class cuda_workspace final : public fabric_workspace {
     enqueue(params, lamport ? lamport_combine_of(plan, row_bytes, share_) : plan, stream);
   }
 
+  void set_active_ranks(const rank_set& mask, stream_ref stream) override {
+    const device_guard guard(request_.device);
+    before_ = {.num_blocks = 1, .block_threads = 32};
+    launch_set_mask({&handle_.rank_mask(), &handle_.notice()}, mask, stream.cuda());
+    mark_launch(stream);
+  }
+
   [[nodiscard]] std::optional<recorded_fault> fault() const override {
     // Pairs with the release in cuda_block::record.
     const auto ranks = static_cast<std::size_t>(request_.ep_size);
@@ -188,6 +195,10 @@ class cuda_workspace final : public fabric_workspace {
     round.timeout_ns = request_.timeout_ns;
     round.warmup_timeout_ns = request_.warmup_timeout_ns;
     fill(request_.layout.offset_of(layout::region::round_state), &round, sizeof(round));
+    const auto mask = layout::first_rank_mask(request_.ep_size);
+    fill(request_.layout.offset_of(layout::region::rank_mask), &mask, sizeof(mask));
+    const layout::notice_words notice{0, layout::every_rank()};
+    fill(request_.layout.offset_of(layout::region::notice), &notice, sizeof(notice));
     const std::vector<layout::block_state> blocks(layout::max_lamport_blocks, layout::first_block_state(round));
     fill(request_.layout.offset_of(layout::region::lamport_blocks), blocks.data(), blocks.size() * sizeof(blocks[0]));
     std::vector<std::byte*> bases;
@@ -205,6 +216,11 @@ class cuda_workspace final : public fabric_workspace {
     before_ = plan;
     launch_kernel(params, {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch_bytes(params),
                            stream.cuda(), overlaps});
+    mark_launch(stream);
+  }
+
+  /// For drain().
+  void mark_launch(stream_ref stream) {
     auto capturing = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream.cuda(), &capturing), "whether the stream is being captured");
     // An event of a graph could not be waited for.

@@ -97,6 +97,12 @@ __global__ void abort_kernel(const __grid_constant__ protocol::workspace_handle 
   protocol::abort_workspace(block, workspace);
 }
 
+__global__ void set_mask_kernel(const mask_places places, const __grid_constant__ rank_set mask) {
+  if (places.mask == nullptr || threadIdx.x >= mask.size()) return;
+  places.mask->due[threadIdx.x] = mask[threadIdx.x];
+  places.notice->heard[threadIdx.x] = mask[threadIdx.x];
+}
+
 template <class Params>
 void launch(void (*kernel)(Params), const Params& params, const launch_options& options, const char* what) {
   cudaLaunchAttribute early{};
@@ -179,6 +185,7 @@ kernel_room prepare_kernels(const scratch_need& scratch, cudaStream_t stream) {
   room.wide = prepare_width<wide_block>(scratch, most, stream);
   room.narrow = prepare_width<narrow_block>(scratch, most, stream);
   launch_abort({}, stream);
+  launch_set_mask({}, {}, stream);
   check(cudaStreamSynchronize(stream), "running the kernels on nothing");
   return room;
 }
@@ -198,6 +205,11 @@ void launch_kernel(const protocol::combine_params& params, const launch_options&
 void launch_abort(const protocol::workspace_handle& workspace, cudaStream_t stream) {
   abort_kernel<<<1, 32, 0, stream>>>(workspace);
   check(cudaGetLastError(), "launching abort");
+}
+
+void launch_set_mask(const mask_places& places, const rank_set& mask, cudaStream_t stream) {
+  set_mask_kernel<<<1, 32, 0, stream>>>(places, mask);
+  check(cudaGetLastError(), "launching the change of a mask");
 }
 
 }  // namespace switchyard::cuda

@@ -32,4 +32,11 @@ void launch_kernel(const protocol::combine_params& params, const launch_options&
 /// One warp that does what abort() must do on the device.
 void launch_abort(const protocol::workspace_handle& workspace, cudaStream_t stream);
 
+/// Stores the mask of the dispatches behind it on the stream: a node of its own where a graph is captured.
+struct mask_places {
+  layout::rank_mask_words* mask = nullptr;
+  layout::notice_words* notice = nullptr;
+};
+void launch_set_mask(const mask_places& places, const rank_set& mask, cudaStream_t stream);
+
 }  // namespace switchyard::cuda

@@ -18,7 +18,7 @@ template <class Placed, class Other>
 __device__ __forceinline__ std::uint32_t visit_ranks_of(const protocol::token_ids& routing, std::int32_t id,
                                                         std::uint32_t ranks, const Placed& placed, const Other& other) {
   const auto lane = threadIdx.x % 32;
-  const auto owner = routing.experts.owner_of(id);
+  const auto owner = routing.owner_of(id);
   const auto same = __match_any_sync(~0U, owner);
   const bool leads = owner >= 0 && (same & (0U - same)) == 1U << lane;
   const auto distinct = __ballot_sync(~0U, leads ? 1 : 0);

@@ -74,11 +74,11 @@ class host_block {
                            std::uint32_t slots, Visit visit) {
     for (auto token = first; token < last; ++token) {
       std::uint32_t used = 0;
-      routing.experts.for_each_owner(routing.ids + std::uint64_t{token} * routing.top_k, routing.top_k,
-                                     [&](std::uint32_t slot, std::int32_t rank) {
-                                       visit(token, slot, rank);
-                                       ++used;
-                                     });
+      routing.for_each_owner(routing.ids + std::uint64_t{token} * routing.top_k,
+                             [&](std::uint32_t slot, std::int32_t rank) {
+                               visit(token, slot, rank);
+                               ++used;
+                             });
       for (; used < slots; ++used) visit(token, used, -1);
     }
   }
@@ -147,7 +147,7 @@ class host_block {
     for (backoff idle;; idle.pause()) {
       if (advance(1)) return protocol::wait_status::ready;
       if (!idle.due()) continue;
-      if (bounds.notice != nullptr && layout::tag_of(poll(bounds.notice)) == bounds.incarnation) {
+      if (bounds.notice != nullptr && protocol::is_told(bounds, poll(bounds.notice))) {
         return advance(1) ? protocol::wait_status::ready : protocol::wait_status::notice;
       }
       if (now_ns() >= bounds.deadline_ns) {
@@ -191,7 +191,7 @@ class host_block {
     std::array<bool, max_ep_size> owns{};
     std::uint32_t count = 0;
     if (ids != nullptr) {
-      routing.experts.for_each_owner(ids, routing.top_k, [&](std::uint32_t slot, std::int32_t rank) {
+      routing.for_each_owner(ids, [&](std::uint32_t slot, std::int32_t rank) {
         owns[static_cast<std::size_t>(rank)] = true;
         placed(slot, rank);
         ++count;

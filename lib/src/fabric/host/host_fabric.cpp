@@ -108,6 +108,18 @@ class host_workspace final : public fabric_workspace {
     enqueue(params, plan, stream, &host_kernels::combine);
   }
 
+  void set_active_ranks(const rank_set& mask, stream_ref stream) override {
+    // Counted as a launch, so that drain() waits for it as well.
+    auto run = std::make_shared<launch_state>(launches_, 1, 0);
+    stream.host().enqueue([mask, words = &handle_.rank_mask(), notice = &handle_.notice(), run] {
+      for (std::size_t i = 0; i < mask.size(); ++i) {
+        host_block::store_u64(&words->due[i], mask[i]);
+        host_block::store_u64(&notice->heard[i], mask[i]);
+      }
+      run->running.reset();
+    });
+  }
+
   [[nodiscard]] std::optional<recorded_fault> fault() const override {
     // Pairs with the release in host_block::record.
     if (std::atomic_ref(part_->mailbox.sequence).load(std::memory_order_acquire) == 0) return std::nullopt;
@@ -144,6 +156,8 @@ class host_workspace final : public fabric_workspace {
     round.warm_phases_left = 2;
     round.timeout_ns = timeout_ns_;
     round.warmup_timeout_ns = warmup_timeout_ns_;
+    handle_.rank_mask() = layout::first_rank_mask(handle_.ep_size);
+    handle_.notice().heard = layout::every_rank();
     std::fill_n(&handle_.block_state(0), layout::max_lamport_blocks, layout::first_block_state(round));
   }
 

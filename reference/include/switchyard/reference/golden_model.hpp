@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "switchyard/spec/dtypes.hpp"
+#include "switchyard/spec/faults.hpp"
 #include "switchyard/spec/shapes.hpp"
 
 namespace switchyard::reference {
@@ -19,12 +20,20 @@ enum class row_order : std::uint8_t {
   positional,  ///< token t has row t; rows of tokens that go elsewhere hold none
 };
 
+/// A mask that masks nobody off, whatever the size of the group.
+inline constexpr rank_set every_rank = [] {
+  rank_set all{};
+  all.fill(~std::uint64_t{0});
+  return all;
+}();
+
 /// The shape of one step.
 struct step_shape {
   int ep_size = 1;
   comm_params params;
   std::int64_t tokens_per_rank = 0;  ///< T, the row stride
   row_order rows = row_order::packed;
+  rank_set active = every_rank;  ///< who takes part; bits past ep_size mean nothing. Of others nothing is looked at
 };
 
 /// One rank's routing: ids [num_tokens, top_k], row-major. Ids outside [0, num_experts) mean "no expert".
@@ -37,14 +46,16 @@ struct rank_routing {
 struct dispatched_rank {
   std::vector<std::int32_t> recv_counts;    ///< [ep_size] rows from each source
   std::vector<std::int64_t> source_tokens;  ///< [ep_size * T] token index at source row / T, or -1: holds no token
+  std::int64_t dropped_routes = 0;          ///< choices (token, k) of this rank's tokens that lead to an inactive rank
 };
 
 /// The rank that owns `expert`: experts are split contiguously, the first num_experts mod ep_size ranks own one more.
 /// -1 for an id outside [0, num_experts). Throws switchyard::invalid_argument when ep_size < 1.
 int owner_of(std::int64_t expert, std::int64_t num_experts, int ep_size);
 
-/// The distinct owners of a token's experts, in the order of their first slot.
-std::vector<int> owners_in_slot_order(std::span<const std::int32_t> topk_ids, std::int64_t num_experts, int ep_size);
+/// The distinct owners of a token's experts, in the order of their first slot, as far as they take part.
+std::vector<int> owners_in_slot_order(std::span<const std::int32_t> topk_ids, std::int64_t num_experts, int ep_size,
+                                      const rank_set& active = every_rank);
 
 /// Dispatch for all ranks. Throws switchyard::invalid_argument when the inputs contradict the shape.
 std::vector<dispatched_rank> dispatch(const step_shape& shape, std::span<const rank_routing> routing);
@@ -67,7 +78,7 @@ void combine_token(std::span<const std::byte* const> rows, std::span<const int> 
 /// Bytes of one step's payload rows of `row_bytes` bytes, counted from the routing. Per rank. count_traffic throws as
 /// dispatch does.
 struct traffic {
-  std::uint64_t selection_bytes = 0;    ///< one row per (token, k) with a valid expert, self included
+  std::uint64_t selection_bytes = 0;    ///< one row per (token, k) with a valid expert of an active rank, self included
   std::uint64_t unique_bytes = 0;       ///< one row per (token, distinct rank), self included
   std::uint64_t remote_send_bytes = 0;  ///< one row per (token, distinct other rank), sent by this rank
   std::uint64_t remote_recv_bytes = 0;  ///< the same, received by this rank
