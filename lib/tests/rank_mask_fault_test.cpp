@@ -143,15 +143,15 @@ TEST_P(rank_mask_fault, what_a_rank_that_is_off_tells_ends_no_phase) {
 }
 
 TEST(rank_mask_fault_word, words_of_masks_tell_them_apart) {
-  EXPECT_EQ(protocol::mask_word_of(all_but(32, {31}), 32), 0x7FFFFFFFU);
+  EXPECT_EQ(layout::mask_word_of(all_but(32, {31}), 32), 0x7FFFFFFFU);
   std::vector<std::uint32_t> seen;
   for (const int ep_size : {33, 64, 72, 256}) {
     seen.clear();
-    seen.push_back(protocol::mask_word_of(all_but(ep_size, {}), ep_size));
+    seen.push_back(layout::mask_word_of(all_but(ep_size, {}), ep_size));
     for (int off = 0; off < ep_size; ++off) {
-      seen.push_back(protocol::mask_word_of(all_but(ep_size, {off}), ep_size));
+      seen.push_back(layout::mask_word_of(all_but(ep_size, {off}), ep_size));
       for (int other = 0; other < off; ++other) {
-        seen.push_back(protocol::mask_word_of(all_but(ep_size, {off, other}), ep_size));
+        seen.push_back(layout::mask_word_of(all_but(ep_size, {off, other}), ep_size));
       }
     }
     std::sort(seen.begin(), seen.end());

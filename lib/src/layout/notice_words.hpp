@@ -24,7 +24,7 @@ constexpr rank_set every_rank() {
   return all;
 }
 
-SWITCHYARD_DEVICE_APART inline bool is_of_heard_rank(std::uint64_t word, const std::uint64_t* notice) {
+SWITCHYARD_DEVICE inline bool is_of_heard_rank(std::uint64_t word, const std::uint64_t* notice) {
   const auto origin = static_cast<std::uint32_t>(word >> notice_origin_shift) & 0xFFU;
   return (notice[1 + origin / 64] >> (origin % 64) & 1U) != 0;
 }

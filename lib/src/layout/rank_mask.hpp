@@ -12,16 +12,31 @@ namespace switchyard::layout {
 struct rank_mask_words {
   rank_set due;                  ///< of the next dispatch, by set_active_ranks
   rank_set latched;              ///< of the last dispatch, and so of the combine that belongs to it
+  std::uint32_t due_word;        ///< mask_word_of(due): worked out by the host, so that no kernel need call it
+  std::uint32_t latched_word;    ///< of `latched`
   std::uint32_t dropped_routes;  ///< of the step in flight; 0 again from combine on
 };
 inline constexpr std::uint64_t rank_mask_bytes = 128;
 static_assert(sizeof(rank_mask_words) <= rank_mask_bytes);
+
+/// What a header says of a mask: the mask itself where it fits the word, else a hash. Each word is mixed twice over:
+/// once leaves pairs of masks of 256 ranks that differ in four of them and have one hash.
+constexpr std::uint32_t mask_word_of(const rank_set& mask, std::int32_t ep_size) {
+  if (ep_size <= 32) return static_cast<std::uint32_t>(mask[0]);
+  std::uint64_t hash = 0;
+  for (const auto word : mask) {
+    hash ^= word;
+    for (int round = 0; round < 2; ++round) hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15ULL;
+  }
+  return static_cast<std::uint32_t>(hash >> 32);
+}
 
 /// Of a workspace in which nothing has run: everybody takes part.
 constexpr rank_mask_words first_rank_mask(int ep_size) {
   rank_mask_words words{};
   for (int rank = 0; rank < ep_size; ++rank) insert(words.due, rank);
   words.latched = words.due;
+  words.due_word = words.latched_word = mask_word_of(words.due, ep_size);
   return words;
 }
 

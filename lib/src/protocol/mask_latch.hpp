@@ -31,11 +31,16 @@ SWITCHYARD_DEVICE_APART mask_verdict judge_mask(Block& block, const workspace_ha
   return {};
 }
 
+/// The same without a call: a usual course has none, because what it may need after one would be kept in memory.
 /// [thread]
 template <block Block>
 SWITCHYARD_DEVICE bool is_good_mask(Block& block, const workspace_handle& ws) {
-  const auto found = judge_mask(block, ws);
-  return found.due == found.legal;
+  auto& mask = ws.rank_mask();
+  const auto own_place = static_cast<std::uint32_t>(ws.rank);
+  bool good = (mask.due[own_place / 64] >> (own_place % 64) & 1U) != 0;
+  SWITCHYARD_ROLLED
+  for (std::uint32_t i = 0; i < mask.due.size(); ++i) good &= (mask.due[i] & ~block.poll(&mask.latched[i])) == 0;
+  return good;
 }
 
 template <block Block>
@@ -66,6 +71,7 @@ SWITCHYARD_DEVICE bool latch_mask(Block& block, const workspace_handle& ws, cons
   for (auto i = block.thread_index(); i < mask.due.size(); i += block.num_threads()) {
     block.store_u64(&mask.latched[i], mask.due[i]);
   }
+  if (block.thread_index() == 0) block.store_u32(&mask.latched_word, mask.due_word);
   return true;
 }
 

@@ -19,23 +19,11 @@ SWITCHYARD_DEVICE inline active_ranks active_in(const workspace_handle& ws, phas
   return ws.layout.dims.rank_masks ? active_ranks(&mask_of(ws, which)) : active_ranks();
 }
 
-/// What a header says of a mask: the mask itself where it fits the word, else a hash. Each word is mixed twice over:
-/// once leaves pairs of masks of 256 ranks that differ in four of them and have one hash.
-constexpr std::uint32_t mask_word_of(const rank_set& mask, std::int32_t ep_size) {
-  if (ep_size <= 32) return static_cast<std::uint32_t>(mask[0]);
-  std::uint64_t hash = 0;
-  for (const auto word : mask) {
-    hash ^= word;
-    for (int round = 0; round < 2; ++round) hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15ULL;
-  }
-  return static_cast<std::uint32_t>(hash >> 32);
-}
-SWITCHYARD_DEVICE_APART inline std::uint32_t mask_word_apart(const rank_set& mask, std::int32_t ep_size) {
-  return mask_word_of(mask, ep_size);
-}
-/// 0 where there are no masks.
+/// What a header says of the mask; 0 where there are no masks.
 SWITCHYARD_DEVICE inline std::uint32_t mask_word(const workspace_handle& ws, phase which) {
-  return ws.layout.dims.rank_masks ? mask_word_apart(mask_of(ws, which), ws.ep_size) : 0;
+  if (!ws.layout.dims.rank_masks) return 0;
+  const auto& words = ws.rank_mask();
+  return which == phase::dispatch ? words.due_word : words.latched_word;
 }
 
 /// Whether `rank` is told of `fault`: the ranks of its phase are, or those of the step before where this rank's mask is

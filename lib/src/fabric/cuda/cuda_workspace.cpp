@@ -140,7 +140,8 @@ class cuda_workspace final : public fabric_workspace {
   void set_active_ranks(const rank_set& mask, stream_ref stream) override {
     const device_guard guard(request_.device);
     before_ = {.num_blocks = 1, .block_threads = 32};
-    launch_set_mask({&handle_.rank_mask(), &handle_.notice()}, mask, stream.cuda());
+    launch_set_mask({&handle_.rank_mask(), &handle_.notice()}, mask, layout::mask_word_of(mask, handle_.ep_size),
+                    stream.cuda());
     mark_launch(stream);
   }
 

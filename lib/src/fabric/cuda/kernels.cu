@@ -97,10 +97,11 @@ __global__ void abort_kernel(const __grid_constant__ protocol::workspace_handle 
   protocol::abort_workspace(block, workspace);
 }
 
-__global__ void set_mask_kernel(const mask_places places, const __grid_constant__ rank_set mask) {
+__global__ void set_mask_kernel(const mask_places places, const __grid_constant__ rank_set mask, std::uint32_t word) {
   if (places.mask == nullptr || threadIdx.x >= mask.size()) return;
   places.mask->due[threadIdx.x] = mask[threadIdx.x];
   places.notice->heard[threadIdx.x] = mask[threadIdx.x];
+  if (threadIdx.x == 0) places.mask->due_word = word;
 }
 
 template <class Params>
@@ -185,7 +186,7 @@ kernel_room prepare_kernels(const scratch_need& scratch, cudaStream_t stream) {
   room.wide = prepare_width<wide_block>(scratch, most, stream);
   room.narrow = prepare_width<narrow_block>(scratch, most, stream);
   launch_abort({}, stream);
-  launch_set_mask({}, {}, stream);
+  launch_set_mask({}, {}, 0, stream);
   check(cudaStreamSynchronize(stream), "running the kernels on nothing");
   return room;
 }
@@ -207,8 +208,8 @@ void launch_abort(const protocol::workspace_handle& workspace, cudaStream_t stre
   check(cudaGetLastError(), "launching abort");
 }
 
-void launch_set_mask(const mask_places& places, const rank_set& mask, cudaStream_t stream) {
-  set_mask_kernel<<<1, 32, 0, stream>>>(places, mask);
+void launch_set_mask(const mask_places& places, const rank_set& mask, std::uint32_t word, cudaStream_t stream) {
+  set_mask_kernel<<<1, 32, 0, stream>>>(places, mask, word);
   check(cudaGetLastError(), "launching the change of a mask");
 }
 

@@ -37,6 +37,7 @@ struct mask_places {
   layout::rank_mask_words* mask = nullptr;
   layout::notice_words* notice = nullptr;
 };
-void launch_set_mask(const mask_places& places, const rank_set& mask, cudaStream_t stream);
+/// `word`: layout::mask_word_of(mask).
+void launch_set_mask(const mask_places& places, const rank_set& mask, std::uint32_t word, cudaStream_t stream);
 
 }  // namespace switchyard::cuda

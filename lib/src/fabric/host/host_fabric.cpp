@@ -111,7 +111,9 @@ class host_workspace final : public fabric_workspace {
   void set_active_ranks(const rank_set& mask, stream_ref stream) override {
     // Counted as a launch, so that drain() waits for it as well.
     auto run = std::make_shared<launch_state>(launches_, 1, 0);
-    stream.host().enqueue([mask, words = &handle_.rank_mask(), notice = &handle_.notice(), run] {
+    stream.host().enqueue([mask, word = layout::mask_word_of(mask, handle_.ep_size), words = &handle_.rank_mask(),
+                           notice = &handle_.notice(), run] {
+      host_block::store_u32(&words->due_word, word);
       for (std::size_t i = 0; i < mask.size(); ++i) {
         host_block::store_u64(&words->due[i], mask[i]);
         host_block::store_u64(&notice->heard[i], mask[i]);
