@@ -16,7 +16,9 @@ PROPERTIES = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores")
 USED = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
-KERNEL = re.compile(r"\d+([a-z_]+_kernel)(?:ILj(\d+)E)?E")  # a name, and a number as template argument
+# A name, and as template arguments numbers and enumerators.
+KERNEL = re.compile(r"\d+([a-z_]+_kernel)(?:I((?:L(?:j|NS_\d+[a-z_]+E)\d+E)+)E)?E")
+ARGUMENT = re.compile(r"L(?:j|NS_\d+[a-z_]+E)(\d+)E")
 
 
 def parse(lines):
@@ -27,7 +29,9 @@ def parse(lines):
         if match := ENTRY.search(line):
             entry = match[1]
             name = KERNEL.search(entry)
-            shown = entry if not name else name[1] if not name[2] else f"{name[1]}<{name[2]}>"
+            shown = entry if not name else name[1]
+            if name and name[2]:
+                shown += f"<{','.join(ARGUMENT.findall(name[2]))}>"
             kernel = report.setdefault(match[2], {}).setdefault(shown, {})
         elif match := PROPERTIES.search(line):
             current = match[1]

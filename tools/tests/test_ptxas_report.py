@@ -31,6 +31,9 @@ class PtxasReport(unittest.TestCase):
         lines = [line.replace("dispatch_kernelENS", "dispatch_kernelILj256EEEvNS") for line in OUTPUT]
         report, _ = ptxas_report.parse(lines)
         self.assertEqual(report, {"sm_90": {"dispatch_kernel<256>": USED}})
+        lines = [line.replace("dispatch_kernelENS", "dispatch_kernelILj256ELNS_5dtypeE1EEEvNS") for line in OUTPUT]
+        report, _ = ptxas_report.parse(lines)
+        self.assertEqual(report, {"sm_90": {"dispatch_kernel<256,1>": USED}})
 
     def test_growth_and_a_kernel_without_limits_are_found(self):
         report, _ = ptxas_report.parse(OUTPUT)
