@@ -48,6 +48,8 @@ struct judged {
 
 // Ranks run ahead by up to one phase, so a notice may find its reader still in the one before.
 std::string place_problem(const judged& of, int due) {
+  // An abort that is on its way to the device: nobody knows yet which phase it will find.
+  if (of.record.code == fault_code::aborted && of.record.entered_ns == 0) return {};
   if (of.place() == due || (of.by_notice() && of.place() == due - 1)) return {};
   return "the fault was due in " + std::string(to_string(static_cast<phase>(due % 2))) + " of step " +
          std::to_string(due / 2);

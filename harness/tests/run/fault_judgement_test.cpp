@@ -94,6 +94,33 @@ TEST_F(judged_case, another_value_of_the_peer) {
   expect_found(0, "it must name a peer and that peer's value");
 }
 
+TEST(judged_abort, is_of_no_phase_while_it_is_on_its_way_to_a_device) {
+  auto spec = small_case(3);
+  spec.inject = injected_fault{2, 0, phase::combine, fault_kind::abort};
+  spec.expected_fault = fault_code::aborted;
+  arena memory(required_bytes(spec));
+  case_state state(spec, {}, memory);
+  for (int rank = 0; rank < 3; ++rank) {
+    recorded_fault record;
+    record.code = fault_code::aborted;
+    record.phase = rank == 2 ? phase::dispatch : phase::combine;
+    record.rank = record.origin = 2;
+    record.from_notice = rank == 2 ? 0 : 1;
+    record.entered_ns = rank == 2 ? 0 : 1'000'000'000;
+    record.timeout_ns = 10'000'000'000;
+    state.outcome(rank).done = true;
+    state.outcome(rank).fault = record;
+  }
+  const auto findings = [&] {
+    finding_log log;
+    judge_faults(state, log);
+    return log.kept().size();
+  };
+  EXPECT_EQ(findings(), 0U);
+  state.outcome(2).fault->entered_ns = 1'000'000'000;
+  EXPECT_EQ(findings(), 1U);
+}
+
 TEST_F(judged_case, hearsay_where_both_values_were_to_be_had) {
   record(1).from_notice = 1;
   expect_found(1, "it must have both values, not hearsay");
