@@ -189,8 +189,8 @@ std::vector<mutant> all_mutants() {
         .rank = 2},
        fault({fault_code::timeout})},
       // Places: outputs go where the origin asked for them.
-      {"lost_return_row",
-       {.op = operation::store, .what = effect::drop, .region = region::return_rows, .rank = 0},
+      {"slot_told_wrongly",
+       {.op = operation::post, .what = effect::corrupt, .amount = 3, .region = region::lamport_presence, .peer = 1},
        {{verdict::wrong_sum}, {fault_code::timeout}}},
       // Whoever waits sends for blocks that have not come (invariant 7).
       {"nobody_sends_for_others",

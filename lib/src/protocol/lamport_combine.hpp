@@ -51,13 +51,23 @@ struct output_units {
 SWITCHYARD_DEVICE inline std::uint64_t row_of(const combine_params& p, peer_token of) {
   return wide_product(static_cast<std::uint32_t>(of.peer), p.tokens_per_rank) + of.token;
 }
-/// For the leader: where the output of a row goes, or 0, by the place that was kept in dispatch.
+/// For the leader: what a source has told of a token, as it stands, and the epoch of the dispatch that it should be of.
+struct told_place {
+  std::uint64_t presence = 0;
+  std::uint32_t epoch = 0;
+};
 template <block Block>
-SWITCHYARD_DEVICE std::uint32_t kept_place(Block& block, const combine_params& p, peer_token of) {
-  return block.load_u32(p.ws.return_rows(p.ws.rank, of.peer) + of.token);
+SWITCHYARD_DEVICE told_place told_of(Block& block, const combine_params& p, peer_token of) {
+  return {block.poll(p.ws.presence(p.ws.rank, of.peer, of.token)), p.ws.block_state(block.block_index()).lamport_epoch};
 }
-SWITCHYARD_DEVICE inline std::uint64_t destination_of(const combine_params& p, peer_token of, std::uint32_t place) {
-  return place == no_place ? 0 : reinterpret_cast<std::uint64_t>(output_row(p, of.peer, place).words);
+/// Where the output of a row goes, or 0. A word of another epoch is of a source that takes no part, or of one that is a
+/// step ahead: it has waited for all outputs of its tokens, so this token had none here, or has been sent.
+SWITCHYARD_DEVICE inline std::uint64_t destination_of(const combine_params& p, peer_token of, told_place told) {
+  const auto slot = layout::data_of(told.presence);
+  if (layout::tag_of(told.presence) != told.epoch || slot == 0) return 0;
+  const auto slots = static_cast<std::uint32_t>(p.ws.layout.dims.slots());
+  const auto place = wide_product(of.token, slots) + slot - 1;
+  return reinterpret_cast<std::uint64_t>(output_row(p, of.peer, place).words);
 }
 template <block Block>
 SWITCHYARD_DEVICE_APART void send_rest_of_output(handed_over<Block> block, const combine_params& p, std::uint64_t row,
@@ -77,7 +87,7 @@ SWITCHYARD_DEVICE_APART void send_output(handed_over<Block> block, const combine
   output_units<Block> units;
   units.load(block, p, row_of(p, of), 0);
   block.sync();  // what the team was told last has been looked at
-  if (block.leads() && block.lane() == 0) *plan = destination_of(p, of, kept_place(block, p, of));
+  if (block.leads() && block.lane() == 0) *plan = destination_of(p, of, told_of(block, p, of));
   block.sync();
   if (*plan == 0) return;
   units.send(block, p, 0, *plan);
@@ -325,16 +335,16 @@ SWITCHYARD_DEVICE void lamport_combine(Block& block, const combine_params& p) {
     const bool is_there = !clerk && index < total;
     const auto of = is_there ? peer_token_at(ws, index) : peer_token{};
     output_units<Block> units;
-    auto place = no_place;
+    told_place told;
     std::int32_t rank = -1;
     if (!clerk && block.leads()) {
-      if (is_there) place = kept_place(block, p, of);
+      if (is_there) told = told_of(block, p, of);
       rank = first_rank_of(block, p, index);
     }
     if (is_there) units.load(block, p, row_of(p, of), 0);
     if (!enter_lamport(block, p, phase::combine, frame, clerk, [&] {
           tell_sources(block, p, index, rank);
-          if (block.lane() == 0) *plan = destination_of(p, of, place);
+          if (block.lane() == 0) *plan = destination_of(p, of, told);
         })) {
       return finish_combine<Block>(block, p, lamport_stage::entered, summer, reader);
     }

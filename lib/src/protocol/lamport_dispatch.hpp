@@ -25,9 +25,6 @@ SWITCHYARD_DEVICE inline lamport_row inbox_row(const dispatch_params& p, std::in
   return {p.ws.at<std::uint64_t>(receiver, offset), p.payloads.units_of_row()};
 }
 
-/// Of a row that was not sent: its output goes nowhere.
-inline constexpr std::uint32_t no_place = ~std::uint32_t{0};
-
 /// Number `index` of the rows that a worker deals with: of all peers, the first token of each before the second of any,
 /// each rank beginning with another peer.
 struct peer_token {
@@ -242,8 +239,7 @@ struct row_taker {
       if ((taken & 1U) == 0 && unit < row.units) first = block.load_words(row.at(unit));
       if ((taken & 2U) == 0 && unit + threads < row.units) second = block.load_words(row.at(unit + threads));
       if (layout::tag_of(presence) != epoch) return false;
-      const auto place = layout::data_of(presence);
-      if (place != 0) {
+      if (layout::data_of(presence) != 0) {
         if ((taken & 1U) == 0 && take_unit(block, p, row, to, unit, first)) taken |= 1U;
         if ((taken & 2U) == 0 && take_unit(block, p, row, to, unit + threads, second)) taken |= 2U;
         if (taken != 3) return false;
@@ -254,11 +250,6 @@ struct row_taker {
         for (auto k = block.thread_index(); k < p.routing.top_k; k += threads) {
           block.store_u32(ids + k, static_cast<std::uint32_t>(p.invalid_expert_id));
         }
-      }
-      if (block.thread_index() == threads - 1) {
-        const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
-        const auto at = place == 0 ? no_place : of.token * slots + place - 1;
-        block.store_u32(ws.return_rows(ws.rank, of.peer) + of.token, at);
       }
       return true;
     }

@@ -5,7 +5,7 @@
 // Work is dealt by the number of a block. The last block is the clerk: it sends and awaits what is told once; where it
 // is the only one it also does what the others, the workers, do. All that a block sends it sends before it waits.
 // Whoever has waited for long sends what blocks that are not resident have not claimed, so that a grid of which only a
-// part is resident sends everything (docs/decisions/011).
+// part is resident sends everything (docs/decisions/013).
 //
 // The usual course of a worker is written out apart from everything else, and ends in a call of the rest where
 // something is unusual: what a function may need after a call that it hardly ever makes would be kept in memory all the

@@ -2,7 +2,9 @@
 // Lamport steps against fence steps of the same inputs: the same counts, the same rows by token, the same sums.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <string>
 
 #include "support/exchange.hpp"
@@ -52,6 +54,7 @@ void expect_as_by_fence(exchange shape, int steps, const std::string& where) {
   auto by_fence = shape;
   by_fence.config.lamport = choice::off;
   by_fence.make_fabric = {};
+  by_fence.before_combine = {};
   const auto should_be = run_on_host(by_fence, steps);
   const auto is = run_on_host(shape, steps);
   for (std::size_t step = 0; step < is.size(); ++step) {
@@ -89,6 +92,20 @@ TEST(lamport, a_few_blocks_and_blocks_that_come_one_after_another) {
       shape.workers = workers;
       expect_as_by_fence(shape, 4, std::to_string(blocks) + " blocks by " + std::to_string(workers));
     }
+  }
+}
+
+// A peer may be a step ahead by fence, and have told where the outputs of that step go.
+TEST(lamport, combine_asks_nothing_that_a_fence_dispatch_tells) {
+  for (const int blocks : {1, 3}) {
+    auto shape = lamport_exchange(3);
+    shape.config.max_blocks = shape.workers = blocks;
+    shape.before_combine = [shape](std::byte* workspace) {
+      for (const auto& region : workspace_regions(shape.params, shape.config, shape.ep_size)) {
+        if (region.name == "return_rows") std::fill_n(workspace + region.offset, region.bytes, std::byte{0});
+      }
+    };
+    expect_as_by_fence(shape, 4, std::to_string(blocks) + " blocks, return rows of another step,");
   }
 }
 

@@ -45,6 +45,7 @@ struct exchange {
     return static_cast<std::size_t>(ep_size) * static_cast<std::size_t>(tokens_per_rank);
   }
   std::function<std::shared_ptr<fabric>(int)> make_fabric;  ///< none: the host fabric
+  std::function<void(std::byte*)> before_combine;           ///< called with each rank's workspace in each step
   bool hard_words = false;  ///< payloads and outputs of the words that Lamport rows treat apart, and their neighbours
   int workers = 1;
 
@@ -204,6 +205,7 @@ inline outcomes run_on_host(const exchange& shape, int steps) {
         move_to_tokens(experts.as<std::byte>(), shape.combine_row_bytes(), result.views[1], shape);
       }
       aligned_bytes output(static_cast<std::size_t>(made.num_tokens) * shape.combine_row_bytes());
+      if (shape.before_combine) shape.before_combine(instance.workspace_data());
       instance.combine({experts.as<void>(), shape.combine_hidden_size, shape.params.dtype},
                        {output.as<void>(), made.num_tokens}, stream);
       stream.synchronize();
