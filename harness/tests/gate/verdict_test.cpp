@@ -179,6 +179,16 @@ TEST(gate_exit_code, what_is_waived_does_not_count) {
   EXPECT_EQ(result.count(gate_verdict::regressed), 0U);
 }
 
+TEST(gate_exit_code, where_all_is_waived_nothing_passed) {
+  auto result = result_of({gate_verdict::regressed, gate_verdict::missing});
+  for (auto& one : result.scenarios) one.waived_by = "somebody";
+  EXPECT_EQ(exit_code_of(result), exit_code::environment);
+  result.scenarios.emplace_back().verdict = gate_verdict::regressed;
+  EXPECT_EQ(exit_code_of(result), exit_code::regressed);
+  result.scenarios.back().verdict = gate_verdict::improved;
+  EXPECT_EQ(exit_code_of(result), exit_code::all_passed);
+}
+
 TEST(median, of_few) {
   EXPECT_EQ(median_us({3}), 3);
   EXPECT_EQ(median_us({4, 1}), 2.5);
