@@ -168,7 +168,10 @@ recorded_verdict verdict_from(const nlohmann::json& record, const std::string& w
     if (!one.current_us.empty()) one.current_median_us = median_us(one.current_us);
     if (record.at("noise_us").is_number()) one.noise_us = record["noise_us"].get<double>();
     const auto& test = record.at("u_test");
-    if (test.is_null()) return recorded;
+    if (test.is_null()) {
+      check(recorded, where);
+      return recorded;
+    }
     test.at("u").get_to(one.test.u);
     test.at("p_two_sided").get_to(one.test.p_two_sided);
     one.test.method =

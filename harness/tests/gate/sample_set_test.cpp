@@ -163,7 +163,7 @@ TEST(sample_set, of_several_statuses_the_worst_stands) {
 TEST(sample_set, what_contradicts_itself_is_refused) {
   const auto end = samples_end(2);
   EXPECT_NE(
-      refusal_of({samples_header(2), sample("a", 0, 1), sample("a", 0, 2), end}).find("a is there twice in launch"),
+      refusal_of({samples_header(1), sample("a", 0, 1), sample("a", 0, 2), end}).find("a is there twice in launch"),
       std::string::npos);
   EXPECT_NE(refusal_of({samples_header(2), sample("a", 2, 1), end}).find("launch 2 is one more than the header"),
             std::string::npos);

@@ -48,7 +48,7 @@ TEST(verdict, six_percent_are_a_regression_and_the_reason_says_why) {
 TEST(verdict, faster_is_improved_and_never_fails) {
   const auto one = verdict_of(samples(20, 18.8));
   EXPECT_EQ(one.verdict, gate_verdict::improved);
-  EXPECT_EQ(exit_code_of({{one}, {}, {}, {}}), exit_code::all_passed);
+  EXPECT_EQ(exit_code_of({{one}, {}, {}, {}, {}}), exit_code::all_passed);
 }
 
 TEST(verdict, a_shift_below_the_floor_passes_however_sure_it_is) {
