@@ -213,7 +213,7 @@ class Gate(Program):
         self.assertIn("6 waived", self.run_program("compare", base, slow, *waive("2999-01-01"), code=3).stdout)  # none passed
         rows = zip(self.launch("same").read_text().splitlines(True), slow.read_text().splitlines(True))
         partly = self.folder / "partly.jsonl"
-        partly.write_text("".join(late if "tokens=16," in late and '"sample"' in late else same for same, late in rows))
+        partly.write_text("".join(late if ",tokens=16," in late and '"sample"' in late else same for same, late in rows))
         self.assertIn("3 pass, 3 waived", self.run_program("compare", base, partly, *waive("2999-01-01")).stdout)
         self.assertIn("expired on 2020-01-01", self.run_program("compare", base, slow, *waive("2020-01-01"), code=2).stdout)
         self.assertIn("is not needed here", self.run_program("compare", base, base, *waive("2999-01-01")).stderr)
@@ -248,7 +248,7 @@ class Gate(Program):
         for only in ("", "bnech,gaet", "bench,", ",gate", "bench gate", "gate,smok"):
             self.assertEqual(job(only=only), (5, ""))
             self.assertRegex(self.said, r"\Atools/ci/gate: --only: must be some of [^\n]+\n\Z")
-        entry = {"scenario": "*tokens=16,*", "verdict": "regressed", "owner": "x", "reason": "r", "link": "#1",
+        entry = {"scenario": "*,tokens=16,*", "verdict": "regressed", "owner": "x", "reason": "r", "link": "#1",
                  "expires": "2999-01-01"}
         for name, verdict in (("w.json", "regressed"), ("k.json", "failed")):
             (self.folder / name).write_text(json.dumps({"schema": 1, "entries": [{**entry, "verdict": verdict}]}))
