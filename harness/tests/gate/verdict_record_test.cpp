@@ -111,7 +111,7 @@ TEST(verdict_record, summary_and_table_name_what_is_not_fine) {
   EXPECT_EQ(summary["exit_code"], 2);
   EXPECT_EQ(summary["verdicts"]["regressed"], 1);
   EXPECT_EQ(summary["verdicts"]["missing"], 1);
-  EXPECT_EQ(summary["only_in_current"], nlohmann::json::array({"d"}));
+  EXPECT_EQ(summary["only_in_current"], nlohmann::ordered_json::array({"d"}));
   const auto text = verdict_summary(all.result, {}, all.base, all.current);
   EXPECT_NE(text.find("1 pass, 1 regressed, 1 missing\n"), std::string::npos) << text;
   EXPECT_NE(text.find("noise above 2 %: 1: a (5.0 %)\n"), std::string::npos) << text;
