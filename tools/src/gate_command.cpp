@@ -28,8 +28,9 @@ harness::exit_code compare_with_baseline(const compare_arguments& arguments) {
   if (base) return judge_and_tell(*base, current, arguments.gate);
   std::string others;
   for (const auto& one : folder.standing()) others += "; there is one of " + one.testbed;
-  const auto why =
-      "gate: " + arguments.base + ": no accepted baseline of this testbed, " + key_of(current.bed) + others;
+  const auto why = "gate: " + arguments.base + ": no accepted baseline of this testbed, " + key_of(current.bed) +
+                   others + "; to accept one: switchyard baseline accept " + arguments.base +
+                   " SAMPLES --owner NAME --reason TEXT, with SAMPLES of bench --launches N --aa --out SAMPLES";
   if (others.empty()) throw harness::input_error(why);
   std::cerr << "switchyard: " << why << std::endl;
   return harness::exit_code::inconclusive;

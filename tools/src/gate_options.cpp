@@ -55,7 +55,8 @@ void add_gate_options(CLI::App& command, gate_arguments& into) {
       "bound exceeds the largest of --percent, --least-us and the noise of A/A launches. Samples come from bench\n"
       "--launches; a bench file is one launch, a folder of them many. Exit codes: 0 no worse; 1 regressed; 2 a "
       "scenario "
-      "is\nmissing or failed; 3 nothing to compare; 4 inconclusive: too few launches, or another testbed; 5 usage or "
+      "is\nmissing or failed; 3 nothing to compare, or all of it waived; 4 inconclusive: too few launches, or another "
+      "testbed; 5 usage or "
       "bad "
       "input.");
 }

@@ -96,12 +96,21 @@ class Gate(Program):
         base = self.launch("base")
         self.run_program("compare", base, slow, code=1)
         self.assertIn("6 pass", self.run_program("compare", base, slow, "--noise", aa).stdout)
+        self.assertIn("note: the base has no A/A noise of 6 of 6 scenarios", self.run_program("compare", base, base).stdout)
+        self.assertNotIn("A/A noise", self.run_program("compare", aa, aa).stdout)
+        self.run_program("compare", base, self.launch("noisy", "--noise", "0.08", "--slower", "0.3", more=("--aa",)), code=1)
         self.run_program("compare", base, slow, "--noise", base, code=5)
 
     def test_a_launch_that_crashes_fails_the_comparison(self):
         base = self.launch("base")
         crashed = self.launch("crashed", "--crash-at", "3", code=2)
         self.assertIn("failed: launch 3: ended by signal 6", self.run_program("compare", base, crashed, code=2).stdout)
+        done = self.run_program("compare", crashed, base)  # that of the base is known, and no fault of what is compared
+        self.assertIn("note: base, launch 3: ended by signal 6", done.stdout)
+        said = ("--owner", "somebody", "--reason", "enough of them")
+        self.run_program("baseline", "accept", "dir", crashed, *said, code=5)
+        self.run_program("baseline", "accept", "dir", crashed, *said, "--even-so")
+        self.assertIn("6 pass", self.run_program("gate", "--baseline", "dir", base).stdout)
         self.run_program("bench", "--launches", 2, "--program", self.folder / "absent", "--out", "x.jsonl", code=2)
         lacking = self.folder / "lacking"
         lacking.write_text("#!/bin/sh\nexit 3\n")
@@ -120,6 +129,7 @@ class Gate(Program):
         other.write_text(slow.read_text().replace('"driver_branch":"', '"driver_branch":"9'))
         done = self.run_program("gate", "--baseline", "dir", other, code=4)
         self.assertIn("no accepted baseline of this testbed", done.stderr)
+        self.assertIn("to accept one: switchyard baseline accept dir SAMPLES --owner NAME --reason TEXT", done.stderr)
         self.assertIn("not compared", self.run_program("compare", base, other, code=4).stdout)
         listed = self.run_program("baseline", "list", "dir").stdout
         self.assertIn("accept base.jsonl", listed)
@@ -200,7 +210,11 @@ class Gate(Program):
             (self.folder / "w.json").write_text(json.dumps({"schema": 1, "entries": [entry]}))
             return ("--waivers", "w.json")
 
-        self.assertIn("6 waived", self.run_program("compare", base, slow, *waive("2999-01-01")).stdout)
+        self.assertIn("6 waived", self.run_program("compare", base, slow, *waive("2999-01-01"), code=3).stdout)  # none passed
+        rows = zip(self.launch("same").read_text().splitlines(True), slow.read_text().splitlines(True))
+        partly = self.folder / "partly.jsonl"
+        partly.write_text("".join(late if ",tokens=16," in late and '"sample"' in late else same for same, late in rows))
+        self.assertIn("3 pass, 3 waived", self.run_program("compare", base, partly, *waive("2999-01-01")).stdout)
         self.assertIn("expired on 2020-01-01", self.run_program("compare", base, slow, *waive("2020-01-01"), code=2).stdout)
         self.assertIn("is not needed here", self.run_program("compare", base, base, *waive("2999-01-01")).stderr)
         self.run_program("compare", base, slow, *waive("2999-01-01", "failed"), code=5)
@@ -222,6 +236,7 @@ class Gate(Program):
         def job(*options, only="bench,gate"):
             done = subprocess.run([recipe, "--program", PROGRAM, "--baseline", "dir", "--out", "job", "--fabric", "host",
                                    "--only", only, *options], cwd=self.folder, text=True, capture_output=True, check=False)
+            self.said = done.stderr
             return done.returncode, done.stdout
 
         code, text = job("--bench-program", self.build("same"))
@@ -230,7 +245,22 @@ class Gate(Program):
         self.assertEqual(job("--bench-program", self.build("slow", "--slower", "0.06", "--ignore-rest"))[0], 1)
         self.assertEqual(job("--bench-program", self.build("fewer", "--tokens", "16", "--ignore-rest"))[0], 2)
         self.assertTrue((self.folder / "job" / "gate.xml").exists())
-        self.assertEqual(job(only="")[0], 0)
+        for only in ("", "bnech,gaet", "bench,", ",gate", "bench gate", "gate,smok"):
+            self.assertEqual(job(only=only), (5, ""))
+            self.assertRegex(self.said, r"\Atools/ci/gate: --only: must be some of [^\n]+\n\Z")
+        entry = {"scenario": "*,tokens=16,*", "verdict": "regressed", "owner": "x", "reason": "r", "link": "#1",
+                 "expires": "2999-01-01"}
+        for name, verdict in (("w.json", "regressed"), ("k.json", "failed")):
+            (self.folder / name).write_text(json.dumps({"schema": 1, "entries": [{**entry, "verdict": verdict}]}))
+        slow = ("--bench-program", self.build("slower", "--slower", "0.06", "--ignore-rest"))
+        code, text = job(*slow, "--waivers", "w.json", "--known-issues", "k.json")
+        self.assertEqual(code, 1, text)
+        self.assertIn("3 regressed, 3 waived", text)
+        self.assertIn("(failed, #1) is not needed here", self.said)
+        aa = self.launch("aa", "--noise", "0.2", more=("--aa",))
+        self.assertEqual(job(*slow, "--noise", aa)[0], 0)
+        self.assertEqual(job("--baseline", "absent", only="gate")[0], 5)
+        self.assertRegex(self.said, r"no accepted baseline [^\n]*; to accept one: switchyard baseline accept absent [^\n]+\n\Z")
         self.assertEqual(job("--launches")[0], 5)
         self.assertEqual(job("--bench-program", self.folder / "absent")[0], 2)
 
@@ -283,6 +313,7 @@ class Gate(Program):
         scenarios = 3 * len(options["tokens"]) * len(options["transports"])
         done = self.run_program("compare", file, file, code=4)  # one launch a side
         self.assertIn(f"{scenarios} inconclusive", done.stdout)
+        self.assertIn("note: links of the GPUs are unknown", done.stdout)
 
 
 class Million(Program):

@@ -55,7 +55,7 @@ baseline_decision decision_from(const json_at& line) {
 void require_sound(const sample_set& set, const std::vector<baseline_decision>& log, const std::string& digest) {
   const input_place place{set.source, ""};
   if (!set.failures.empty()) refuse(place, "", "must have no launch that failed; " + set.failures.front());
-  if (!set.clean) refuse(place, "", "must be of sources without changes, not of " + set.build);
+  if (!set.clean) refuse(place, "", "must be of sources without changes, and say so, not of " + set.build);
   const gate_rules rules;
   for (const auto& one : set.series) {
     if (!one.status.empty() && one.status != "pass") refuse(place, one.id, "must pass, not " + one.status);
@@ -144,6 +144,10 @@ baseline_decision baseline_folder::accept(const std::filesystem::path& samples, 
   const auto set = read_samples(samples);
   decision.action = baseline_action::accept;
   decision.digest = digest_of(samples);
+  if (const auto unknown = unknown_parts(set.bed); set.has_times() && !unknown.empty()) {
+    refuse({set.source, ""}, "",
+           "has no " + unknown + " in its testbed, " + key_of(set.bed) + ": nothing could be compared with it");
+  }
   if (what == accept_what::sound) require_sound(set, log_, decision.digest);
   complete(decision, set, samples);
   std::error_code failure;

@@ -34,32 +34,6 @@ std::string shift_text(const scenario_verdict& one) {
          q_text(one.q);
 }
 
-void decide(scenario_verdict& one, const gate_rules& rules) {
-  const auto launches = std::min(one.base_us.size(), one.current_us.size());
-  const auto conclude = [&](gate_verdict verdict, const std::string& why) {
-    one.verdict = verdict;
-    one.reason = why + shift_text(one);
-  };
-  if (launches < rules.least_launches) {
-    return conclude(gate_verdict::inconclusive, "fewer than " + std::to_string(rules.least_launches) +
-                                                    " launches a side (" + std::to_string(launches) + "); ");
-  }
-  if (launches < rules.full_launches && one.judged > rules.many_scenarios) {
-    return conclude(gate_verdict::inconclusive, "fewer than " + std::to_string(rules.full_launches) +
-                                                    " launches a side (" + std::to_string(launches) + ") for " +
-                                                    std::to_string(one.judged) + " scenarios; ");
-  }
-  const auto& shift = one.shift_us;
-  const bool beyond_chance = one.q < rules.q;
-  if (beyond_chance && shift.lower.value_or(0) > one.floor_us) return conclude(gate_verdict::regressed, "slower: ");
-  if (beyond_chance && shift.upper.value_or(0) < -one.floor_us) return conclude(gate_verdict::improved, "faster: ");
-  if (shift.shift > one.floor_us) {
-    return conclude(gate_verdict::inconclusive,
-                    beyond_chance ? "slower, perhaps by less than the floor: " : "slower, perhaps by chance: ");
-  }
-  conclude(gate_verdict::pass, "");
-}
-
 void measure(scenario_verdict& one, const scenario_samples& of, interval_ranks& ranks, const gate_rules& rules) {
   one.test = mann_whitney(of.base_us, of.current_us);
   one.shift_us = hodges_lehmann(of.base_us, of.current_us, ranks.of(of.base_us.size(), of.current_us.size()));
@@ -104,6 +78,32 @@ shift_floor floor_of(double base_median_us, std::optional<double> noise_us, cons
   if (rules.least_us > result.us) result = {rules.least_us, floor_source::least_us};
   if (noise_us.value_or(0) > result.us) result = {*noise_us, floor_source::noise};
   return result;
+}
+
+void decide(scenario_verdict& one, const gate_rules& rules) {
+  const auto launches = std::min(one.base_us.size(), one.current_us.size());
+  const auto conclude = [&](gate_verdict verdict, const std::string& why) {
+    one.verdict = verdict;
+    one.reason = why + shift_text(one);
+  };
+  if (launches < rules.least_launches) {
+    return conclude(gate_verdict::inconclusive, "fewer than " + std::to_string(rules.least_launches) +
+                                                    " launches a side (" + std::to_string(launches) + "); ");
+  }
+  if (launches < rules.full_launches && one.judged > rules.many_scenarios) {
+    return conclude(gate_verdict::inconclusive, "fewer than " + std::to_string(rules.full_launches) +
+                                                    " launches a side (" + std::to_string(launches) + ") for " +
+                                                    std::to_string(one.judged) + " scenarios; ");
+  }
+  const auto& shift = one.shift_us;
+  const bool beyond_chance = one.q < rules.q;
+  if (beyond_chance && shift.lower.value_or(0) > one.floor_us) return conclude(gate_verdict::regressed, "slower: ");
+  if (beyond_chance && shift.upper.value_or(0) < -one.floor_us) return conclude(gate_verdict::improved, "faster: ");
+  if (shift.shift > one.floor_us) {
+    return conclude(gate_verdict::inconclusive,
+                    beyond_chance ? "slower, perhaps by less than the floor: " : "slower, perhaps by chance: ");
+  }
+  conclude(gate_verdict::pass, "");
 }
 
 std::vector<scenario_verdict> judge(std::span<const scenario_samples> scenarios, const gate_rules& rules) {
@@ -162,6 +162,7 @@ exit_code exit_code_of(const gate_result& result) {
   if (result.scenarios.empty()) return exit_code::environment;  // nothing was compared, so nothing passed
   if (any(gate_verdict::regressed)) return exit_code::regressed;
   if (any(gate_verdict::inconclusive)) return exit_code::inconclusive;
+  if (!any(gate_verdict::pass) && !any(gate_verdict::improved)) return exit_code::environment;  // all of it is waived
   return exit_code::all_passed;
 }
 

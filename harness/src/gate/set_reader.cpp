@@ -5,7 +5,10 @@
 #include <cmath>
 #include <fstream>
 
+#include "../scenario/json_members.hpp"
 #include "plain_sample.hpp"
+#include "switchyard/harness/digest.hpp"
+#include "switchyard/harness/record_reader.hpp"
 #include "switchyard/harness/scenario_error.hpp"
 
 namespace switchyard::harness::gate {
@@ -55,6 +58,7 @@ void set_reader::add(const std::string& id, int launch, double time_us, bool mar
   series.time_us.push_back(time_us);
   series.launches.push_back(launch);
   if (marked) ++series.marked;
+  if (kind_ == file_kind::samples) seen_[static_cast<std::size_t>(launch - first_launch_)] = true;
   ++samples_;
 }
 
@@ -122,7 +126,7 @@ void set_reader::begin(const json& header) {
 void set_reader::take_build(const json& env, const testbed& bed) {
   for (const auto* key : {"git_commit", "git_dirty"}) (void)need(env, key);
   (void)need_text(env, "library_version");
-  const bool clean = env["git_dirty"] != true;
+  const bool clean = env["git_dirty"] == false && (set_.clean || !has_build_);  // null: nobody knows
   const auto build = build_text(env);
   if (has_build_ && (build != set_.build || bed != set_.bed)) {
     refuse_line("files of one set must be of one build and testbed, not " + set_.build + " on " + key_of(set_.bed) +
@@ -144,6 +148,7 @@ void set_reader::begin_samples(const json& header) {
   const auto launches = need_count(header, "launches");
   if (launches == 0 || launches > most_launches) refuse_line("launches must be 1 to 1000000");
   set_.launches += static_cast<int>(launches);
+  seen_.assign(launches, false);
 }
 
 int set_reader::place_of(std::size_t launch) const {
@@ -161,6 +166,7 @@ void set_reader::read_samples_line(const json& line) {
       return add(need_text(line, "scenario"), place, need_time(line, "time_us"), need_count(line, "marked") > 0);
     }
     ++failed_;
+    seen_[static_cast<std::size_t>(place - first_launch_)] = true;
     set_.failures.push_back("launch " + std::to_string(place) + ": " + need_text(line, "why"));
   } else if (record == "noise") {
     const auto& noise = need(line, "noise_us");
@@ -181,6 +187,14 @@ void set_reader::read_samples_line(const json& line) {
 void set_reader::end_file() {
   const input_place place{file_, ""};
   if (kind_ == file_kind::samples && !ended_) refuse(place, "", "the file is cut short: samples_end is missing");
+  if (kind_ == file_kind::samples) {
+    const auto unseen = std::ranges::find(seen_, false);
+    if (unseen != seen_.end()) {
+      refuse(place, "",
+             "the header announces " + std::to_string(seen_.size()) + " launches, and launch " +
+                 std::to_string(unseen - seen_.begin()) + " has neither a sample nor failed");
+    }
+  }
   if (kind_ != file_kind::samples && samples_ != due_) {
     refuse(place, "",
            "the header announces " + std::to_string(due_) + (kind_ == file_kind::bench ? " points" : " cases") +
@@ -208,6 +222,10 @@ const sample_series* sample_set::find(const std::string& id) const {
   return found != series.end() && found->id == id ? &*found : nullptr;
 }
 
+bool sample_set::has_times() const {
+  return std::ranges::any_of(series, [](const auto& one) { return one.status.empty(); });
+}
+
 void add_noise(sample_set& to, const std::filesystem::path& file) {
   const auto from = read_samples(file);
   const input_place place{file.string(), ""};
@@ -217,6 +235,28 @@ void add_noise(sample_set& to, const std::filesystem::path& file) {
   }
   for (const auto& [id, us] : from.noise_us) to.noise_us[id] = std::max(to.noise_us[id], us);
 }
+
+namespace {
+
+/// A copy would count each launch twice, and twice as many that agree look beyond chance.
+void refuse_copies(const std::vector<std::filesystem::path>& files) {
+  std::map<std::uintmax_t, std::vector<std::filesystem::path>> of_size;
+  for (const auto& file : files) {
+    std::error_code failure;
+    const auto size = std::filesystem::file_size(file, failure);
+    if (!failure) of_size[size].push_back(file);
+  }
+  for (const auto& [size, same] : of_size) {
+    if (same.size() == 1) continue;  // read as a whole is only what may be a copy
+    std::map<std::uint64_t, std::filesystem::path> known;
+    for (const auto& file : same) {
+      const auto [first, added] = known.try_emplace(bytes_digest(read_text_file(file, max_records_bytes)), file);
+      if (!added) refuse({file.string(), ""}, "", "is a copy of " + first->second.string());
+    }
+  }
+}
+
+}  // namespace
 
 sample_set read_samples(const std::filesystem::path& path) {
   set_reader reader;
@@ -232,6 +272,7 @@ sample_set read_samples(const std::filesystem::path& path) {
   if (failure) refuse({path.string(), ""}, "", "cannot be read: " + failure.message());
   if (files.empty()) refuse({path.string(), ""}, "", "holds no .jsonl file");
   std::ranges::sort(files);
+  refuse_copies(files);
   for (const auto& file : files) reader.read_file(file);
   return reader.finish(path.string());
 }

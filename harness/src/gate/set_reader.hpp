@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "switchyard/harness/gate/sample_set.hpp"
 
@@ -55,7 +56,8 @@ class set_reader {
   int first_launch_ = 0;
   std::size_t samples_ = 0;
   std::size_t failed_ = 0;
-  std::size_t due_ = 0;  ///< points of a bench, cases of a run
+  std::vector<bool> seen_;  ///< launches that have a sample or failed
+  std::size_t due_ = 0;     ///< points of a bench, cases of a run
   bool ended_ = false;
   std::string scratch_;
   json options_;  ///< of a bench

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of a bench, of which each is a launch, and of a run, whose cases have statuses.
+#include <algorithm>
+
 #include "bench_scenarios.hpp"
 #include "set_reader.hpp"
 #include "switchyard/harness/bench_record.hpp"
@@ -10,6 +12,19 @@ namespace {
 
 /// Schemas of a bench that say what is needed here.
 constexpr int least_bench_schema = 4;
+
+/// The higher the worse: pass, waived, not run, and all that went wrong.
+int badness_of(const std::string& status) {
+  if (status.empty()) return -1;
+  if (status == "pass") return 0;
+  if (status == "waived") return 1;
+  if (status == "skipped") return 2;
+  return status == "missing" ? 3 : 4;
+}
+
+bool holds(const nlohmann::json& list, const nlohmann::json& one) {
+  return std::find(list.begin(), list.end(), one) != list.end();
+}
 
 }  // namespace
 
@@ -26,9 +41,14 @@ void set_reader::begin_bench(const json& header) {
 }
 
 void set_reader::read_point(const json& line) {
-  if (need(line, "record") != "bench_point") return;  // link, yardsticks, what was made of points
+  const auto& record = need(line, "record");
+  if (record == "bench_header") refuse_line("is a second header: a file holds one bench");
+  if (record != "bench_point") return;  // link, yardsticks, what was made of points
   const auto tokens = static_cast<std::int64_t>(need_count(line, "tokens"));
   const auto transport = need_text(line, "transport");
+  if (!holds(options_["tokens"], tokens) || !holds(options_["transports"], transport)) {
+    refuse_line("tokens " + std::to_string(tokens) + " over " + transport + " is no point that the header announces");
+  }
   const auto& marks = need(line, "round_trip").find("marked_launches");
   const bool marked = marks != line["round_trip"].end() && marks->is_array() && !marks->empty();
   for (const auto* phase : bench_phases) {
@@ -49,8 +69,8 @@ void set_reader::read_case(const json& line) {
   if (need(line, "record") != "case") refuse_line("record must be case");
   auto& series = series_of(need_text(line, "id"));
   const auto status = need_text(line, "status");
-  // Of several runs the first that is no pass stands.
-  if (series.status.empty() || series.status == "pass") series.status = status;
+  // Of several runs the worst stands.
+  if (badness_of(status) > badness_of(series.status)) series.status = status;
   series.launches.push_back(first_launch_);
   ++samples_;
 }

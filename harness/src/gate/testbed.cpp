@@ -42,6 +42,15 @@ std::string key_of(const testbed& bed) {
          or_unknown(bed.driver_branch) + ", CUDA " + or_unknown(bed.cuda) + ", " + or_unknown(bed.machine);
 }
 
+std::string unknown_parts(const testbed& bed) {
+  std::string text;
+  for (const auto& [part, name] : {std::pair{&bed.gpu, "model of the GPU"}, std::pair{&bed.driver_branch, "driver"},
+                                   std::pair{&bed.cuda, "CUDA version"}, std::pair{&bed.machine, "host"}}) {
+    if (part->empty()) text += (text.empty() ? "" : ", no ") + std::string(name);
+  }
+  return text;
+}
+
 std::string file_stem_of(const testbed& bed) {
   std::string stem;
   for (const char one : key_of(bed)) {

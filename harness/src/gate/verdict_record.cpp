@@ -56,17 +56,43 @@ gate_verdict verdict_named(const std::string& name) {
   throw input_error("verdict " + name + " is unknown");
 }
 
-/// The samples judged again: what is recorded must be what they say. q also rests on other scenarios.
+/// Whether a verdict can be, where no times were judged: of statuses, of a side without samples, or of other testbeds.
+bool can_be_without_judging(const scenario_verdict& one) {
+  using enum gate_verdict;
+  if (one.verdict == failed || one.verdict == inconclusive) return true;
+  if (one.has_times()) return false;
+  const bool of_statuses = one.base_us.empty() && one.current_us.empty();
+  return one.verdict == missing || (one.verdict == pass && of_statuses);
+}
+
+/// The samples judged again: what is recorded must be what they say. q also rests on other scenarios, and a failure on
+/// more than times.
 void check(const recorded_verdict& recorded, const std::string& where) {
   const auto& one = recorded.verdict;
-  if (!one.has_times() || one.judged == 0) return;
+  const auto contradicts = [&](const std::string& word) {
+    refuse({where, ""}, "", "the record says " + std::string(to_string(one.verdict)) + ", and its samples " + word);
+  };
+  if (one.judged == 0) {
+    if (!can_be_without_judging(one)) contradicts("were not judged");
+    return;
+  }
+  if (!one.has_times()) contradicts("are not there");
   scenario_samples of{one.id, one.base_us, one.current_us, one.base_marked, one.current_marked, one.noise_us, {}};
-  const auto again = judge(std::vector{std::move(of)}, recorded.rules).front();
+  auto again = judge(std::vector{std::move(of)}, recorded.rules).front();
   const auto same = [](double left, double right) { return std::abs(left - right) <= 1e-9 * (1 + std::abs(left)); };
+  const auto same_bound = [&](const std::optional<double>& left, const std::optional<double>& right) {
+    return left.has_value() == right.has_value() && (!left || same(*left, *right));
+  };
   if (!same(again.test.p_two_sided, one.test.p_two_sided) || !same(again.shift_us.shift, one.shift_us.shift) ||
-      !same(again.floor_us, one.floor_us) || one.q < one.test.p_two_sided * (1 - 1e-9)) {
+      !same(again.floor_us, one.floor_us) || !same_bound(again.shift_us.lower, one.shift_us.lower) ||
+      !same_bound(again.shift_us.upper, one.shift_us.upper) || one.q < one.test.p_two_sided * (1 - 1e-9)) {
     refuse({where, ""}, "", "the record's numbers are not those of its samples");
   }
+  if (one.verdict == gate_verdict::failed) return;
+  again.q = one.q;
+  again.judged = one.judged;
+  decide(again, recorded.rules);
+  if (again.verdict != one.verdict) contradicts(std::string(to_string(again.verdict)));
 }
 
 }  // namespace
@@ -114,6 +140,7 @@ json summary_json(const gate_result& result, const gate_rules& rules, const samp
   }
   record["only_in_current"] = result.only_in_current;
   record["failures"] = result.failures;
+  record["notes"] = result.notes;
   record["testbeds_differ"] = result.keys_differ.empty() ? json() : json(result.keys_differ);
   record["base"] = set_json(base);
   record["current"] = set_json(current);
@@ -141,7 +168,10 @@ recorded_verdict verdict_from(const nlohmann::json& record, const std::string& w
     if (!one.current_us.empty()) one.current_median_us = median_us(one.current_us);
     if (record.at("noise_us").is_number()) one.noise_us = record["noise_us"].get<double>();
     const auto& test = record.at("u_test");
-    if (test.is_null()) return recorded;
+    if (test.is_null()) {
+      check(recorded, where);
+      return recorded;
+    }
     test.at("u").get_to(one.test.u);
     test.at("p_two_sided").get_to(one.test.p_two_sided);
     one.test.method =

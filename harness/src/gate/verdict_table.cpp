@@ -64,6 +64,7 @@ std::string verdict_summary(const gate_result& result, const gate_rules& rules, 
                      " launches\nhere: " + current.source + ", " + current.build + ", " +
                      std::to_string(current.launches) + " launches\n";
   for (const auto& why : result.failures) text += "failed: " + why + '\n';
+  for (const auto& what : result.notes) text += "note: " + what + '\n';
   if (!result.keys_differ.empty()) text += result.keys_differ + "; shown side by side, not compared\n";
   if (!result.only_in_current.empty()) {
     text += "not in the base, so not compared: " + std::to_string(result.only_in_current.size()) + ": " +

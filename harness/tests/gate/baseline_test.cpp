@@ -94,6 +94,8 @@ TEST_F(baselines, what_is_not_sound_is_refused) {
   auto dirty = whole_file({{"a", 20}});
   dirty[0].replace(dirty[0].find("\"git_dirty\":false"), 17, "\"git_dirty\":true");
   EXPECT_NE(accepting(write_lines(folder_ / "f.jsonl", dirty)).find("sources without changes"), std::string::npos);
+  dirty[0].replace(dirty[0].find("\"git_dirty\":true"), 16, "\"git_dirty\":null");  // nobody knows
+  EXPECT_NE(accepting(write_lines(folder_ / "f.jsonl", dirty)).find("sources without changes"), std::string::npos);
   std::vector<std::string> few{samples_header(7)};
   for (int i = 0; i < 7; ++i) few.push_back(sample("a", i, 20 + i));
   few.push_back(samples_end(7));
@@ -103,6 +105,17 @@ TEST_F(baselines, what_is_not_sound_is_refused) {
   cut.pop_back();
   EXPECT_NE(accepting(write_lines(folder_ / "f.jsonl", cut)).find("cut short"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(dir_ / "log.jsonl"));
+}
+
+TEST_F(baselines, a_testbed_that_is_not_known_is_refused_even_so) {
+  auto lines = whole_file({{"a", 20}});
+  lines[0].replace(lines[0].find("\"580\""), 5, "null");
+  const auto file = write_lines(folder_ / "f.jsonl", lines);
+  EXPECT_NE(accepting(file).find("has no driver in its testbed"), std::string::npos);
+  EXPECT_NE(accepting(file, accept_what::anything).find("has no driver in its testbed"), std::string::npos);
+  lines = whole_file({{"a", 20}});
+  lines[0].replace(lines[0].find("\"18 x 26562 MB/s\""), 17, "null");
+  EXPECT_EQ(accepting(write_lines(folder_ / "f.jsonl", lines)), "not refused");
 }
 
 TEST_F(baselines, a_decision_needs_an_owner_and_a_reason) {

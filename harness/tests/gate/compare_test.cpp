@@ -24,14 +24,49 @@ TEST(compare, every_scenario_of_the_base_gets_a_verdict) {
   EXPECT_EQ(exit_code_of(result), exit_code::failed);
 }
 
-TEST(compare, noise_is_the_larger_of_what_both_say) {
+TEST(compare, noise_is_what_the_base_says) {
   auto base = set_of({{"a", 20}});
   auto current = set_of({{"a", 22}});
+  current.noise_us["a"] = 2.5;  // what is judged must not raise its own floor
+  const auto silent = compare_sets(base, current, {});
+  EXPECT_EQ(silent.scenarios[0].verdict, gate_verdict::regressed);
+  EXPECT_FALSE(silent.scenarios[0].noise_us);
+  ASSERT_EQ(silent.notes.size(), 1U);
+  EXPECT_NE(silent.notes[0].find("no A/A noise of 1 of 1 scenarios"), std::string::npos);
   base.noise_us["a"] = 1;
   EXPECT_EQ(compare_sets(base, current, {}).scenarios[0].verdict, gate_verdict::regressed);
-  current.noise_us["a"] = 2.5;
+  base.noise_us["a"] = 2.6;
   EXPECT_EQ(compare_sets(base, current, {}).scenarios[0].verdict, gate_verdict::pass);
-  EXPECT_EQ(compare_sets(base, current, {}).scenarios[0].noise_us.value(), 2.5);
+  EXPECT_TRUE(compare_sets(base, current, {}).notes.empty());
+}
+
+TEST(compare, a_testbed_that_is_not_known_is_not_judged) {
+  for (auto part : {&testbed::gpu, &testbed::driver_branch, &testbed::cuda, &testbed::machine}) {
+    auto base = set_of({{"a", 20}});
+    auto current = set_of({{"a", 20}});
+    (base.bed.*part).clear();
+    (current.bed.*part).clear();
+    const auto result = compare_sets(base, current, {});
+    EXPECT_NE(result.keys_differ.find("the testbed is not known: no "), std::string::npos) << result.keys_differ;
+    EXPECT_EQ(exit_code_of(result), exit_code::inconclusive);
+  }
+  auto base = set_of({{"a", 20}});
+  auto current = set_of({{"a", 20}});
+  base.noise_us["a"] = 0.1;
+  base.bed.links.clear();
+  current.bed.links.clear();
+  const auto result = compare_sets(base, current, {});
+  EXPECT_EQ(exit_code_of(result), exit_code::all_passed);
+  EXPECT_EQ(result.notes, (std::vector<std::string>{"links of the GPUs are unknown on either side"}));
+}
+
+TEST(compare, a_launch_of_the_base_that_failed_is_a_note) {
+  auto base = set_of({{"a", 20}});
+  base.noise_us["a"] = 0.1;
+  base.failures = {"launch 3: ended with exit code 2"};
+  const auto result = compare_sets(base, set_of({{"a", 20}}), {});
+  EXPECT_EQ(exit_code_of(result), exit_code::all_passed);
+  EXPECT_EQ(result.notes, (std::vector<std::string>{"base, launch 3: ended with exit code 2"}));
 }
 
 TEST(compare, other_testbeds_are_shown_and_never_judged) {
@@ -50,17 +85,18 @@ TEST(compare, a_launch_that_failed_fails_the_comparison) {
   EXPECT_EQ(exit_code_of(compare_sets(set_of({{"a", 20}}), current, {})), exit_code::failed);
 }
 
+sample_set run_of(const std::vector<std::pair<std::string, std::string>>& cases) {
+  sample_set set;
+  for (const auto& [id, status] : cases) {
+    sample_series one;
+    one.id = id;
+    one.status = status;
+    set.series.push_back(one);
+  }
+  return set;
+}
+
 TEST(compare, statuses_of_cases) {
-  const auto run_of = [](const std::vector<std::pair<std::string, std::string>>& cases) {
-    sample_set set;
-    for (const auto& [id, status] : cases) {
-      sample_series one;
-      one.id = id;
-      one.status = status;
-      set.series.push_back(one);
-    }
-    return set;
-  };
   const auto base = run_of({{"a", "pass"}, {"b", "pass"}, {"c", "pass"}, {"d", "pass"}, {"e", "fail"}, {"f", "fail"}});
   const auto current = run_of({{"a", "pass"}, {"b", "fail"}, {"c", "skipped"}, {"e", "pass"}, {"f", "timeout"}});
   const auto result = compare_sets(base, current, {});
@@ -70,7 +106,36 @@ TEST(compare, statuses_of_cases) {
   EXPECT_EQ(verdicts, (std::vector{pass, failed, missing, missing, pass, failed}));
   EXPECT_EQ(result.scenarios[2].reason, "pass in the base, skipped here");
   EXPECT_EQ(exit_code_of(result), exit_code::failed);
-  EXPECT_EQ(exit_code_of(compare_sets(run_of({{"a", "pass"}}), current, {})), exit_code::all_passed);
+}
+
+TEST(compare, a_new_case_that_did_not_pass_fails) {
+  const auto base = run_of({{"a", "pass"}});
+  const auto result =
+      compare_sets(base, run_of({{"a", "pass"}, {"b", "fail"}, {"c", "skipped"}, {"f", "timeout"}}), {});
+  ASSERT_EQ(result.scenarios.size(), 3U);
+  EXPECT_EQ(result.scenarios[1].id, "b");
+  EXPECT_EQ(result.scenarios[1].verdict, gate_verdict::failed);
+  EXPECT_EQ(result.scenarios[1].reason, "not in the base, fail here");
+  EXPECT_EQ(result.scenarios[2].id, "f");
+  EXPECT_EQ(result.only_in_current, (std::vector<std::string>{"c"}));
+  EXPECT_EQ(exit_code_of(result), exit_code::failed);
+  const auto harmless = run_of({{"a", "pass"}, {"b", "pass"}, {"c", "skipped"}, {"d", "waived"}});
+  EXPECT_EQ(compare_sets(base, harmless, {}).only_in_current, (std::vector<std::string>{"b", "c", "d"}));
+  EXPECT_EQ(exit_code_of(compare_sets(base, harmless, {})), exit_code::all_passed);
+}
+
+TEST(compare, a_run_with_skipped_and_waived_cases_is_no_worse_than_itself) {
+  const auto run = run_of({{"a", "pass"}, {"b", "skipped"}, {"c", "waived"}});
+  const auto result = compare_sets(run, run, {});
+  ASSERT_EQ(result.scenarios.size(), 2U);
+  EXPECT_EQ(result.scenarios[1].id, "c");
+  EXPECT_FALSE(result.scenarios[1].waived_by.empty());
+  EXPECT_EQ(result.notes, (std::vector<std::string>{"skipped in both, so left out: 1"}));
+  EXPECT_EQ(exit_code_of(result), exit_code::all_passed);
+  EXPECT_EQ(exit_code_of(compare_sets(run, run_of({{"a", "skipped"}, {"b", "skipped"}, {"c", "waived"}}), {})),
+            exit_code::failed);
+  const auto nothing = run_of({{"b", "skipped"}, {"c", "waived"}});
+  EXPECT_EQ(exit_code_of(compare_sets(nothing, nothing, {})), exit_code::environment);
 }
 
 TEST(noise, of_launches_that_do_not_differ_is_none) {

@@ -103,7 +103,7 @@ TEST(sample_set, cut_short_empty_or_foreign_is_refused) {
   std::ofstream(torn) << whole[0] << '\n' << whole[1].substr(0, 40);
   EXPECT_NE(refusal(torn).find("record 2: the file is cut short: this line has no end"), std::string::npos);
   EXPECT_NE(refusal_of({}).find("is empty"), std::string::npos);
-  EXPECT_NE(refusal_of({samples_header(3), samples_end(0)}).find("holds no sample"), std::string::npos);
+  EXPECT_NE(refusal_of({samples_header(3), samples_end(0)}).find("launch 0 has neither a sample"), std::string::npos);
   EXPECT_NE(refusal(own_folder()).find("holds no .jsonl file"), std::string::npos);
   EXPECT_NE(refusal(own_folder() / "absent.jsonl").find("cannot be read"), std::string::npos);
   EXPECT_NE(refusal_of({"not JSON"}).find("record 1: must be a JSON object"), std::string::npos);
@@ -119,10 +119,51 @@ TEST(sample_set, cut_short_empty_or_foreign_is_refused) {
   EXPECT_NE(refusal_of(headless).find("is no whole header"), std::string::npos);
 }
 
+TEST(sample_set, a_launch_of_which_nothing_is_said_is_refused) {
+  EXPECT_NE(refusal_of({samples_header(3), sample("a", 0, 1), sample("a", 2, 1), samples_end(2)})
+                .find("announces 3 launches, and launch 1 has neither a sample nor failed"),
+            std::string::npos);
+  const std::string failed = R"({"record":"launch_failed","launch":1,"why":"ended by signal 9"})";
+  EXPECT_EQ(refusal_of({samples_header(3), sample("a", 0, 1), failed, sample("a", 2, 1), samples_end(2, 1)}),
+            "not refused");
+}
+
+TEST(sample_set, a_copy_in_a_folder_is_refused) {
+  const auto folder = own_folder();
+  write_lines(folder / "1.jsonl", whole_file({{"a", 20}}));
+  write_lines(folder / "2.jsonl", whole_file({{"a", 21}}));
+  EXPECT_EQ(refusal(folder), "not refused");
+  write_lines(folder / "3.jsonl", whole_file({{"a", 20}}));
+  EXPECT_NE(refusal(folder).find("3.jsonl: is a copy of " + (folder / "1.jsonl").string()), std::string::npos);
+}
+
+TEST(sample_set, of_several_statuses_the_worst_stands) {
+  const auto run = [](const std::string& status, int started) {
+    return std::vector<std::string>{
+        R"({"record":"header","schema":1,"started":)" + std::to_string(started) +
+            R"(,"env":{"library_version":"0.1.0","git_commit":null,"git_dirty":null},"run":{"cases":1}})",
+        R"({"record":"case","id":"a/b","status":")" + status + R"("})"};
+  };
+  const auto folder = own_folder();
+  const auto worst = [&](const std::vector<std::string>& statuses) {
+    for (std::size_t i = 0; i < statuses.size(); ++i) {
+      write_lines(folder / (std::to_string(i) + ".jsonl"), run(statuses[i], static_cast<int>(i)));
+    }
+    return read_samples(folder).find("a/b")->status;
+  };
+  EXPECT_EQ(worst({"skipped", "fail"}), "fail");
+  EXPECT_EQ(worst({"fail", "skipped"}), "fail");
+  EXPECT_EQ(worst({"waived", "skipped"}), "skipped");
+  EXPECT_EQ(worst({"pass", "waived"}), "waived");
+  EXPECT_EQ(worst({"timeout", "missing"}), "timeout");
+  EXPECT_EQ(worst({"pass", "pass"}), "pass");
+  EXPECT_FALSE(read_samples(folder).clean);  // of sources of which nobody knows
+}
+
 TEST(sample_set, what_contradicts_itself_is_refused) {
   const auto end = samples_end(2);
   EXPECT_NE(
-      refusal_of({samples_header(2), sample("a", 0, 1), sample("a", 0, 2), end}).find("a is there twice in launch"),
+      refusal_of({samples_header(1), sample("a", 0, 1), sample("a", 0, 2), end}).find("a is there twice in launch"),
       std::string::npos);
   EXPECT_NE(refusal_of({samples_header(2), sample("a", 2, 1), end}).find("launch 2 is one more than the header"),
             std::string::npos);
@@ -159,11 +200,25 @@ TEST(sample_set, a_bench_is_one_launch) {
   EXPECT_EQ(set.series[0].time_us, (std::vector<double>{7}));
   EXPECT_EQ(set.series[1].time_us, (std::vector<double>{5}));
   EXPECT_EQ(set.series[2].time_us, (std::vector<double>{12}));
-  write_lines(folder / "2.jsonl", bench_file());
+  auto second = bench_file();
+  second[0].replace(second[0].find("2026-01-01"), 10, "2026-01-02");
+  write_lines(folder / "2.jsonl", second);
   EXPECT_EQ(read_samples(folder).series[2].time_us, (std::vector<double>{12, 12}));
   auto fewer = bench_file();
   fewer.pop_back();
   EXPECT_NE(refusal_of(fewer).find("the header announces 1 points and there are 0"), std::string::npos);
+  auto two = bench_file();
+  two.insert(two.end() - 1, two[0]);
+  EXPECT_NE(refusal_of(two).find("record 3: is a second header"), std::string::npos);
+  auto other = bench_file();
+  auto point = nlohmann::json::parse(other.back());
+  point["tokens"] = 32;
+  other.back() = point.dump();
+  EXPECT_NE(refusal_of(other).find("tokens 32 over auto is no point that the header announces"), std::string::npos);
+  point["tokens"] = 16;
+  point["transport"] = "fence";
+  other.back() = point.dump();
+  EXPECT_NE(refusal_of(other).find("tokens 16 over fence is no point"), std::string::npos);
 }
 
 TEST(sample_set, a_launch_gives_the_samples_that_its_file_would) {
@@ -185,11 +240,11 @@ TEST(sample_set, lines_that_are_written_are_read) {
   auto header = nlohmann::json::parse(bench_file()[0]);
   const auto file =
       write_lines(own_folder() / "f.jsonl",
-                  {samples_header_json(header, 9, "2026-01-01T00:00:00Z").dump(),
-                   to_json(sample_line{"a", 8, 1.5, 1}).dump(), launch_failed_json(7, "ended by signal 9").dump(),
+                  {samples_header_json(header, 2, "2026-01-01T00:00:00Z").dump(),
+                   to_json(sample_line{"a", 1, 1.5, 1}).dump(), launch_failed_json(0, "ended by signal 9").dump(),
                    noise_json("a", 20, {2, 0.1, 0.2, 0.15, 0.2}).dump(), samples_end_json(1, 1).dump()});
   const auto set = read_samples(file);
-  EXPECT_EQ(set.launches, 9);
+  EXPECT_EQ(set.launches, 2);
   EXPECT_EQ(set.find("a")->time_us, (std::vector<double>{1.5}));
   EXPECT_EQ(set.find("a")->marked, 1U);
   EXPECT_EQ(set.noise_us.at("a"), 0.2);

@@ -65,6 +65,34 @@ TEST(verdict_record, that_its_samples_contradict_is_refused) {
   EXPECT_NE(refusal(nlohmann::json::array()).find("is no whole verdict"), std::string::npos);
 }
 
+TEST(verdict_record, a_word_that_its_numbers_contradict_is_refused) {
+  const auto all = three_scenarios();
+  const auto refusal = [&](std::size_t which, const std::string& word, auto change) {
+    auto record = nlohmann::json::parse(to_json(all.result.scenarios[which], {}).dump());
+    record["verdict"] = word;
+    change(record);
+    try {
+      (void)verdict_from(record, "f.jsonl: record 2");
+    } catch (const input_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("not refused");
+  };
+  const auto as_it_is = [](nlohmann::json&) {};
+  const auto unjudged = [](nlohmann::json& record) { record["u_test"] = nullptr; };
+  EXPECT_EQ(refusal(1, "pass", as_it_is), "f.jsonl: record 2: the record says pass, and its samples regressed");
+  EXPECT_EQ(refusal(0, "improved", as_it_is), "f.jsonl: record 2: the record says improved, and its samples pass");
+  EXPECT_EQ(refusal(0, "missing", as_it_is), "f.jsonl: record 2: the record says missing, and its samples pass");
+  EXPECT_EQ(refusal(1, "failed", as_it_is), "not refused");  // a wrong result has no time
+  EXPECT_NE(refusal(1, "pass", unjudged).find("were not judged"), std::string::npos);
+  EXPECT_NE(refusal(2, "pass", as_it_is).find("were not judged"), std::string::npos);
+  EXPECT_EQ(refusal(1, "regressed", as_it_is), "not refused");
+  const auto by_chance = [](nlohmann::json& record) { record["u_test"]["q"] = 0.5; };
+  EXPECT_NE(refusal(1, "regressed", by_chance).find("and its samples inconclusive"), std::string::npos);
+  const auto wider = [](nlohmann::json& record) { record["shift"]["lower_us"] = 0.1; };
+  EXPECT_NE(refusal(1, "regressed", wider).find("not those of its samples"), std::string::npos);
+}
+
 TEST(verdict_record, the_arithmetic_is_shown) {
   const auto text = arithmetic_of(three_scenarios().result.scenarios[1], {});
   for (const auto* part :
@@ -83,7 +111,7 @@ TEST(verdict_record, summary_and_table_name_what_is_not_fine) {
   EXPECT_EQ(summary["exit_code"], 2);
   EXPECT_EQ(summary["verdicts"]["regressed"], 1);
   EXPECT_EQ(summary["verdicts"]["missing"], 1);
-  EXPECT_EQ(summary["only_in_current"], nlohmann::json::array({"d"}));
+  EXPECT_EQ(summary["only_in_current"], nlohmann::ordered_json::array({"d"}));
   const auto text = verdict_summary(all.result, {}, all.base, all.current);
   EXPECT_NE(text.find("1 pass, 1 regressed, 1 missing\n"), std::string::npos) << text;
   EXPECT_NE(text.find("noise above 2 %: 1: a (5.0 %)\n"), std::string::npos) << text;

@@ -48,7 +48,7 @@ TEST(verdict, six_percent_are_a_regression_and_the_reason_says_why) {
 TEST(verdict, faster_is_improved_and_never_fails) {
   const auto one = verdict_of(samples(20, 18.8));
   EXPECT_EQ(one.verdict, gate_verdict::improved);
-  EXPECT_EQ(exit_code_of({{one}, {}, {}, {}}), exit_code::all_passed);
+  EXPECT_EQ(exit_code_of({{one}, {}, {}, {}, {}}), exit_code::all_passed);
 }
 
 TEST(verdict, a_shift_below_the_floor_passes_however_sure_it_is) {
@@ -177,6 +177,16 @@ TEST(gate_exit_code, what_is_waived_does_not_count) {
   result.scenarios[1].waived_by = "somebody";
   EXPECT_EQ(exit_code_of(result), exit_code::all_passed);
   EXPECT_EQ(result.count(gate_verdict::regressed), 0U);
+}
+
+TEST(gate_exit_code, where_all_is_waived_nothing_passed) {
+  auto result = result_of({gate_verdict::regressed, gate_verdict::missing});
+  for (auto& one : result.scenarios) one.waived_by = "somebody";
+  EXPECT_EQ(exit_code_of(result), exit_code::environment);
+  result.scenarios.emplace_back().verdict = gate_verdict::regressed;
+  EXPECT_EQ(exit_code_of(result), exit_code::regressed);
+  result.scenarios.back().verdict = gate_verdict::improved;
+  EXPECT_EQ(exit_code_of(result), exit_code::all_passed);
 }
 
 TEST(median, of_few) {

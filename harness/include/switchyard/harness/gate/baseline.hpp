@@ -53,7 +53,8 @@ class baseline_folder {
   [[nodiscard]] std::vector<baseline_decision> standing() const;
 
   /// Puts `samples` in the place of what was accepted for its testbed. The decision's time, owner and reason are the
-  /// caller's; the rest is filled in. Throws input_error with the rule that `samples` breaks.
+  /// caller's; the rest is filled in. Times on a testbed of unknown_parts() are never accepted. Throws input_error with
+  /// the rule that `samples` breaks.
   baseline_decision accept(const std::filesystem::path& samples, baseline_decision decision, accept_what what);
   /// Says that these samples are no baseline; when they are the accepted one, there is none from then on.
   baseline_decision reject(const std::filesystem::path& samples, baseline_decision decision);

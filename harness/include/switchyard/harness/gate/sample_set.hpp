@@ -41,13 +41,14 @@ struct sample_set {
   std::string source;  ///< where it was read
   testbed bed;
   std::string build;  ///< version and commit, with a mark when the sources had changes
-  bool clean = true;  ///< the sources had none
+  bool clean = true;  ///< the sources are known to have had none
   int launches = 0;
   std::vector<sample_series> series;  ///< by id
   std::map<std::string, double> noise_us;
   std::vector<std::string> failures;  ///< of launches
 
   [[nodiscard]] const sample_series* find(const std::string& id) const;
+  [[nodiscard]] bool has_times() const;
 };
 
 /// Throws input_error.

@@ -20,6 +20,9 @@ struct testbed {
 
 /// All of it as one text: equal keys, comparable times.
 std::string key_of(const testbed& bed);
+/// What of it is not known although times depend on it: "driver and CUDA version"; empty: nothing. Links are not among
+/// it: there are hosts whose driver tells none, and the model of the GPU nearly says them.
+std::string unknown_parts(const testbed& bed);
 /// The key as a file name: a-z, 0-9 and -.
 std::string file_stem_of(const testbed& bed);
 

@@ -86,18 +86,23 @@ shift_floor floor_of(double base_median_us, std::optional<double> noise_us, cons
 /// A verdict for each, in the same order. Scenarios without base samples have none: leave them out.
 std::vector<scenario_verdict> judge(std::span<const scenario_samples> scenarios, const gate_rules& rules);
 
+/// The verdict and its reason, of times that were measured: from counts of launches, shift_us, floor_us, q and judged.
+void decide(scenario_verdict& one, const gate_rules& rules);
+
 /// A gate as a whole.
 struct gate_result {
   std::vector<scenario_verdict> scenarios;
   std::vector<std::string> only_in_current;  ///< ids; nothing to compare them with
   std::vector<std::string> failures;         ///< that belong to no one scenario, such as a launch that ended badly
-  std::string keys_differ;                   ///< why nothing was judged: the testbeds are different; empty: they agree
+  std::vector<std::string> notes;            ///< what a reader should know and no exit code rests on
+  std::string keys_differ;                   ///< why nothing was judged, of the testbeds; empty: they agree
 
   [[nodiscard]] std::array<std::size_t, num_gate_verdicts> counts() const;  ///< without those that are waived
   [[nodiscard]] std::size_t count(gate_verdict which) const { return counts()[static_cast<std::size_t>(which)]; }
 };
 
-/// failed and missing before all, then nothing to judge, regressed, inconclusive.
+/// failed and missing before all, then nothing to judge, regressed, inconclusive, nothing that passed: where all is
+/// waived, nothing tells that the build is any good.
 exit_code exit_code_of(const gate_result& result);
 
 /// The middle of values; the mean of the middle two. Precondition: not empty.
