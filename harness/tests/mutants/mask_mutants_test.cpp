@@ -56,7 +56,7 @@ std::vector<mutant> all_mutants() {
         .offset = offsetof(rank_mask_words, latched)},
        fault(fault_code::timeout)},
       {"latched_mask_misread",
-       {.op = operation::poll, .what = effect::corrupt, .amount = 1, .region = region::rank_mask, .at_most = 1},
+       {.op = operation::poll, .what = effect::corrupt, .amount = 1, .region = region::rank_mask, .rank = 1},
        fault(fault_code::bad_mask)},
       // The slice of a rank that is off: padding, and a count of 0.
       {"slice_not_padded",

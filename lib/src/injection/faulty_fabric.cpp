@@ -73,20 +73,29 @@ std::uint64_t word_of(step_field field) {
 }
 
 /// Changes the posts of the launch's own header words and nothing else.
-mutation to_headers(const protocol::workspace_handle& ws, phase which, effect what, std::uint64_t amount,
-                    std::optional<std::uint64_t> word) {
+mutation to_headers(const protocol::workspace_handle& ws, std::uint64_t step, phase which, effect what,
+                    std::uint64_t amount, std::optional<std::uint64_t> word) {
   mutation change{.op = operation::post, .what = what, .amount = amount, .region = layout::region::headers};
   if (word) {
     change.to_peers = true;
-    const auto header = ws.layout.header_offset(which, ws.round().step_index & 1U, static_cast<std::uint64_t>(ws.rank));
+    const auto header = ws.layout.header_offset(which, step & 1U, static_cast<std::uint64_t>(ws.rank));
     change.offset = header - ws.layout.offset_of(layout::region::headers) + *word * sizeof(std::uint64_t);
   }
   return change;
 }
 
+/// The step of a block's launch, as it begins: the first block of a Lamport phase moves the round on when it leaves,
+/// which may be before the last one has begun.
+std::uint64_t step_of(const host::host_block& block, const protocol::workspace_handle& ws) {
+  const auto index = block.block_index();
+  const bool has_own = ws.layout.dims.lamport_tokens != 0 && index < layout::max_lamport_blocks;
+  return has_own ? ws.block_state(index).step_index : ws.round().step_index;
+}
+
 /// Once: a workspace that has recovered counts its steps anew.
-bool is_due(const wrong_header& wrong, phase which, const protocol::workspace_handle& ws) {
-  return wrong.phase == which && ws.round().step_index == wrong.step && ws.round().incarnation == 1;
+bool is_due(const wrong_header& wrong, phase which, const host::host_block& block,
+            const protocol::workspace_handle& ws) {
+  return wrong.phase == which && step_of(block, ws) == wrong.step && ws.round().incarnation == 1;
 }
 
 /// Runs `phase_body` with a block that sends the header wrongly.
@@ -95,21 +104,21 @@ void run_wrongly(host::host_block& block, const protocol::workspace_handle& ws, 
   using once = injecting_block<host::host_block>;
   if (wrong.change == header_change::other_slot) {
     // A slot that nobody looks at for its own sake: combine's is of two steps ago, dispatch's of the step before.
-    const auto parity = ws.round().step_index & 1U;
+    const auto parity = step_of(block, ws) & 1U;
     const auto to = wrong.phase == phase::dispatch ? ws.layout.header_offset(phase::combine, parity, 0)
                                                    : ws.layout.header_offset(phase::dispatch, 1 - parity, 0);
     const auto distance = to - ws.layout.header_offset(wrong.phase, parity, 0);
-    injector plan(to_headers(ws, wrong.phase, effect::next_slot, distance, std::nullopt));
+    injector plan(to_headers(ws, step_of(block, ws), wrong.phase, effect::next_slot, distance, std::nullopt));
     once misdirecting(block, plan, ws);
     return body(misdirecting);
   }
   const auto word = word_of(wrong.field);
   const auto digest = static_cast<std::uint64_t>(header_word::digest);
   const bool must_match = word != digest && word != word_of(step_field::row_count) && word < protocol::bitmap_word;
-  injector of_word(to_headers(ws, wrong.phase, effect::corrupt, wrong_bits, word));
+  injector of_word(to_headers(ws, step_of(block, ws), wrong.phase, effect::corrupt, wrong_bits, word));
   once inner(block, of_word, ws);
   if (!must_match) return body(inner);
-  injector of_digest(to_headers(ws, wrong.phase, effect::corrupt, wrong_bits, digest));
+  injector of_digest(to_headers(ws, step_of(block, ws), wrong.phase, effect::corrupt, wrong_bits, digest));
   injecting_block<once> outer(inner, of_digest, ws);
   body(outer);
 }
@@ -118,11 +127,11 @@ std::shared_ptr<fabric> fabric_with(const wrong_header& wrong) {
   const auto right = host::production_kernels();
   return host::make_host_fabric(
       {[wrong, right](host::host_block& block, const protocol::dispatch_params& params) {
-         if (!is_due(wrong, phase::dispatch, params.ws)) return right.dispatch(block, params);
+         if (!is_due(wrong, phase::dispatch, block, params.ws)) return right.dispatch(block, params);
          run_wrongly(block, params.ws, wrong, [&](auto& erring) { protocol::run_dispatch(erring, params); });
        },
        [wrong, right](host::host_block& block, const protocol::combine_params& params) {
-         if (!is_due(wrong, phase::combine, params.ws)) return right.combine(block, params);
+         if (!is_due(wrong, phase::combine, block, params.ws)) return right.combine(block, params);
          run_wrongly(block, params.ws, wrong, [&](auto& erring) { protocol::run_combine(erring, params); });
        }});
 }
