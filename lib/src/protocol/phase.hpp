@@ -158,8 +158,11 @@ inline constexpr std::uint32_t block_failed = 1U << 16;
 template <block Block, class Spoil>
 SWITCHYARD_DEVICE void leave(Block& block, const workspace_handle& ws, const phase_frame& frame, bool succeeded,
                              Spoil spoil) {
-  block.sync();
   auto& round = ws.round();
+  // Told by each launch anew which phase it is, from words that this launch alone changes, and only here: once every
+  // block has arrived, which this one does after its barrier.
+  const auto next = state_after(frame.which, frame.epoch, round.step_index, round.warm_phases_left);
+  block.sync();
   const auto reset = [&] {
     block.store_u32(&round.next_ticket, 0);
     block.store_u32(&round.next_role, 0);
@@ -170,8 +173,6 @@ SWITCHYARD_DEVICE void leave(Block& block, const workspace_handle& ws, const pha
   };
   enum class part : std::uint32_t { none, moves_on, spoils };
   auto mine = part::none;
-  // Told by each launch anew which phase it is, from words that this launch alone changes, and only here.
-  const auto next = state_after(frame.which, frame.epoch, round.step_index, round.warm_phases_left);
   if (block.thread_index() == 0) {
     const auto before = block.arrive(&round.blocks_done, succeeded ? 1U : 1U + block_failed);
     if (before % block_failed + 1 == ws.num_blocks) {
