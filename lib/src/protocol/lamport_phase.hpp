@@ -328,7 +328,9 @@ SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_
 template <block Block, class Spoil>
 SWITCHYARD_DEVICE_APART void leave_failed(handed_over<Block> block, const workspace_handle& ws,
                                           const lamport_frame& frame, Spoil spoil) {
-  constexpr std::uint64_t others_may_be_queued_ns = 10'000'000'000;
+  // Blocks that wait have this rank's own notice by now. Those that come later find it, and store nothing: their places
+  // may be what this block holds.
+  constexpr std::uint64_t others_may_be_leaving_ns = 200'000'000;
   auto& round = ws.round();
   bool first = false;
   if (block.thread_index() == 0) {
@@ -338,7 +340,7 @@ SWITCHYARD_DEVICE_APART void leave_failed(handed_over<Block> block, const worksp
   first = block.broadcast(first);
   if (first) {
     await_announcement<Block>(block, ws);
-    const auto patience = block.broadcast(block.now_ns()) + frame.timeout_ns + others_may_be_queued_ns;
+    const auto patience = block.broadcast(block.now_ns()) + others_may_be_leaving_ns;
     (void)block.wait_all(
         frame.stands == standing::failed ? 0 : ws.num_blocks,
         [&](std::uint64_t i) {
