@@ -15,18 +15,12 @@ using injection::operation;
 using layout::region;
 
 case_spec base_case() {
-  case_spec spec;
-  spec.suite = "mutants";
-  spec.name = "faults";
-  spec.id = "mutants/faults";
-  spec.ep_size = 3;
-  spec.params = {.num_experts = 9, .top_k = 3, .max_tokens_per_rank = 40, .hidden_size = 64};
-  spec.num_tokens = 33;
+  auto spec = case_of_mutants("faults");
   spec.runtime_max_tokens = 39;
   spec.extra_bytes = 16;
   spec.steps = 3;
-  spec.timeout = std::chrono::milliseconds(1000);
-  spec.warmup_timeout = spec.timeout;
+  spec.blocks = spec.workers = case_spec().blocks;
+  spec.timeout = spec.warmup_timeout = std::chrono::milliseconds(1000);
   spec.prompt_verdict = true;
   return spec;
 }

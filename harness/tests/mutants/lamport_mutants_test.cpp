@@ -25,20 +25,8 @@ using injection::operation;
 using layout::region;
 
 case_spec base_case() {
-  case_spec spec;
-  spec.suite = "mutants";
-  spec.name = "lamport";
-  spec.id = "mutants/lamport";
-  spec.ep_size = 3;
-  spec.params = {.num_experts = 9, .top_k = 3, .max_tokens_per_rank = 40, .hidden_size = 64};
-  spec.num_tokens = 33;
-  spec.runtime_max_tokens = 40;
+  auto spec = case_of_mutants("lamport");
   spec.invalid_percent = 10;
-  spec.steps = 5;
-  spec.blocks = 2;
-  spec.workers = 2;
-  spec.timeout = std::chrono::milliseconds(400);
-  spec.warmup_timeout = spec.timeout;
   return spec;
 }
 

@@ -18,21 +18,9 @@ using layout::rank_mask_words;
 using layout::region;
 
 case_spec base_case() {
-  case_spec spec;
-  spec.suite = "mutants";
-  spec.name = "masks";
-  spec.id = "mutants/masks";
-  spec.ep_size = 3;
-  spec.params = {.num_experts = 9, .top_k = 3, .max_tokens_per_rank = 40, .hidden_size = 64};
-  spec.num_tokens = 33;
-  spec.runtime_max_tokens = 40;
+  auto spec = case_of_mutants("masks");
   spec.enable_rank_mask = true;
   spec.masked_from = step_counts::parse("9:9:2");  // rank 2, after two steps in which it has sent rows
-  spec.steps = 5;
-  spec.blocks = 2;
-  spec.workers = 2;
-  spec.timeout = std::chrono::milliseconds(400);
-  spec.warmup_timeout = spec.timeout;
   return spec;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <ostream>
 #include <set>
@@ -29,6 +30,25 @@ struct mutant {
   void (*shape)(case_spec&) = [](case_spec&) {};
   injection::mutation beside{.at_most = 0};  ///< an unlucky order of events, which is there without the mutation too
 };
+
+/// The case that mutants of this kind change: a few steps of three ranks, two blocks each, so that roles, elections and
+/// waits meet.
+inline case_spec case_of_mutants(const std::string& name) {
+  case_spec spec;
+  spec.suite = "mutants";
+  spec.name = name;
+  spec.id = "mutants/" + name;
+  spec.ep_size = 3;
+  spec.params = {.num_experts = 9, .top_k = 3, .max_tokens_per_rank = 40, .hidden_size = 64};
+  spec.num_tokens = 33;  // leaves padding, and a bitmap word that is not full
+  spec.runtime_max_tokens = 40;
+  spec.steps = 5;
+  spec.blocks = 2;
+  spec.workers = 2;
+  spec.timeout = std::chrono::milliseconds(400);
+  spec.warmup_timeout = spec.timeout;
+  return spec;
+}
 
 inline void PrintTo(const mutant& one, std::ostream* out) {
   *out << one.name;

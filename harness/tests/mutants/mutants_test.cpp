@@ -31,21 +31,9 @@ using layout::region;
 constexpr std::uint64_t previous_tag = 0xFFFFFFFF;  // added to a tag: one less
 
 case_spec base_case() {
-  case_spec spec;
-  spec.suite = "mutants";
-  spec.name = "base";
-  spec.id = "mutants/base";
-  spec.ep_size = 3;
-  spec.params = {.num_experts = 9, .top_k = 3, .max_tokens_per_rank = 40, .hidden_size = 64};
-  spec.num_tokens = 33;  // leaves padding, and a bitmap word that is not full
-  spec.runtime_max_tokens = 40;
+  auto spec = case_of_mutants("base");
   spec.invalid_percent = 10;
   spec.lamport = choice::off;  // lamport_mutants_test.cpp has those of the other transport
-  spec.steps = 5;
-  spec.blocks = 2;
-  spec.workers = 2;
-  spec.timeout = std::chrono::milliseconds(400);
-  spec.warmup_timeout = spec.timeout;
   return spec;
 }
 

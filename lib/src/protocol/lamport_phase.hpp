@@ -79,10 +79,10 @@ SWITCHYARD_DEVICE_APART bool await_credits(handed_over<Block> block, const works
 }
 
 /// Enters a Lamport phase: reads where the round stands from the block's own copy, claims what the block is to send,
-/// and acquires every rank's credit. All of it by the leader, who also calls plan(). What is sent first is under way
-/// already, so that it is waited for together with everything here. Whether all is as usual: the phase may go on, every
-/// credit is there, and the block is to send; of the frame, the epoch and the claim are known then, and what the clerk
-/// tells and compares. [team]
+/// and acquires every rank's credit, by the warp that admits, while the leader calls plan(). What is sent first is
+/// under way already, so that it is waited for together with everything here. Whether all is as usual: the phase may go
+/// on, every credit is there, and the block is to send; of the frame, the epoch and the claim are known then, and what
+/// the clerk tells and compares. [team]
 template <block Block, class Params, class Plan>
 SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which, lamport_frame& frame, bool as_clerk,
                                      Plan plan) {
@@ -102,8 +102,8 @@ SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which,
     const auto phase_due = own.phase_due;
     const auto incarnation = round.incarnation;
     const auto step_index = as_clerk ? own.step_index : 0;
-    // Acquires what peers have re-armed before this phase stores to it: pairs with publish in send_as_clerk. The team's
-    // barrier hands it on.
+    // Acquires what peers have re-armed before this phase stores to it: pairs with publish_released in send_as_clerk.
+    // The team's barrier hands it on.
     const auto active = active_in(ws, which);
     SWITCHYARD_ROLLED
     for (auto i = block.lane(); i < static_cast<std::uint32_t>(ws.ep_size); i += block.lanes()) {
@@ -176,11 +176,8 @@ SWITCHYARD_DEVICE void send_as_clerk(Block& block, const Params& p, const phase_
     return rank == ws.rank || !active.contains(rank) ? nullptr : ws.credit(rank, frame.which, ws.rank);
   };
   const auto peers = static_cast<std::uint64_t>(ws.ep_size);
-  if (released) {
-    block.publish_released(peers, credit_at, layout::tagged(1, frame.epoch));
-  } else {
-    block.publish(peers, credit_at, layout::tagged(1, frame.epoch));
-  }
+  if (!released) block.release_launches(peers);
+  block.publish_released(peers, credit_at, layout::tagged(1, frame.epoch));
   SWITCHYARD_ROLLED
   for (std::int32_t rank = 0; rank < ws.ep_size; ++rank) {
     if (!active.contains(rank)) continue;
@@ -322,9 +319,10 @@ SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_
   return false;
 }
 
-/// What a Lamport phase that has failed does: the first block to fail waits until all blocks of the launch have left,
-/// so that nobody else of this rank touches the workspace, and makes the phase harmless. In a poisoned workspace no
-/// block has done anything.
+/// What a Lamport phase that has failed does: the first block to fail waits for all blocks of the launch to leave, so
+/// that nobody else of this rank touches the workspace, but not for long, and makes the phase harmless. In a workspace
+/// that was poisoned before the launch no block has done anything (what is known of an abort() in mid-phase: decision
+/// 013).
 template <block Block, class Spoil>
 SWITCHYARD_DEVICE_APART void leave_failed(handed_over<Block> block, const workspace_handle& ws,
                                           const lamport_frame& frame, Spoil spoil) {

@@ -14,32 +14,40 @@ struct mask_verdict {
   std::uint64_t legal;
 };
 
-/// What is wrong with the mask that dispatch has found: it must have this rank, and no rank that the step before did
-/// not have. So nobody comes back who has missed phases, whose epochs, credits and buffers nobody waited for; bits past
-/// ep_size were never there. `latched` may be either of the two masks already: a good one passes against both. [thread]
+/// What a word of the mask that dispatch has found might be: it must have this rank, and no rank that the step before
+/// did not have. So nobody comes back who has missed phases, whose epochs, credits and buffers nobody waited for; bits
+/// past ep_size were never there. `latched` may be either of the two masks already: a good one passes against both.
+/// [thread]
 template <block Block>
-SWITCHYARD_DEVICE_APART mask_verdict judge_mask(Block& block, const workspace_handle& ws) {
+SWITCHYARD_DEVICE mask_verdict judge_mask_word(Block& block, const workspace_handle& ws, std::uint32_t index) {
   auto& mask = ws.rank_mask();
   const auto own_place = static_cast<std::uint32_t>(ws.rank);
+  const auto own = own_place / 64 == index ? std::uint64_t{1} << (own_place % 64) : 0;
+  const auto due = mask.due[index];
+  return {due, (due & block.poll(&mask.latched[index])) | own};
+}
+
+/// What is wrong with the mask: its first word that cannot be, or none. [thread]
+template <block Block>
+SWITCHYARD_DEVICE_APART mask_verdict judge_mask(Block& block, const workspace_handle& ws) {
   SWITCHYARD_ROLLED
-  for (std::uint32_t i = 0; i < mask.due.size(); ++i) {
-    const auto due = mask.due[i];
-    const auto own = own_place / 64 == i ? std::uint64_t{1} << (own_place % 64) : 0;
-    const auto legal = (due & block.poll(&mask.latched[i])) | own;
-    if (legal != due) return {due, legal};
+  for (std::uint32_t i = 0; i < ws.rank_mask().due.size(); ++i) {
+    const auto found = judge_mask_word(block, ws, i);
+    if (found.legal != found.due) return found;
   }
   return {};
 }
 
-/// The same without a call: a usual course has none, because what it may need after one would be kept in memory.
-/// [thread]
+/// Whether nothing is, without a call: a usual course has none, because what it may need after one would be kept in
+/// memory. [thread]
 template <block Block>
 SWITCHYARD_DEVICE bool is_good_mask(Block& block, const workspace_handle& ws) {
-  auto& mask = ws.rank_mask();
-  const auto own_place = static_cast<std::uint32_t>(ws.rank);
-  bool good = (mask.due[own_place / 64] >> (own_place % 64) & 1U) != 0;
+  bool good = true;
   SWITCHYARD_ROLLED
-  for (std::uint32_t i = 0; i < mask.due.size(); ++i) good &= (mask.due[i] & ~block.poll(&mask.latched[i])) == 0;
+  for (std::uint32_t i = 0; i < ws.rank_mask().due.size(); ++i) {
+    const auto found = judge_mask_word(block, ws, i);
+    good &= found.legal == found.due;
+  }
   return good;
 }
 
