@@ -115,7 +115,7 @@ std::string bad_mask_problem(const judged& of) {
 std::string corruption_problem(const judged& of) {
   const auto& fault = *of.spec().inject;
   const auto& record = of.record;
-  const bool of_routing = fault.field == step_field::row_count || fault.field == step_field::routed_bitmap;
+  const bool of_routing = is_of_routing(fault.field);
   const auto field = of_routing && fault.phase == phase::dispatch ? step_field::row_count : fault.field;
   if (record.field != field) return "the field must be " + std::string(to_string(field));
   if (of.rank == fault.rank) return of.by_notice() ? std::string() : "only its peers can see it";

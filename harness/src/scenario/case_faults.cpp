@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "switchyard/harness/declared_step.hpp"
 #include "switchyard/harness/generator.hpp"
 #include "switchyard/harness/rank_masks.hpp"
 #include "switchyard/harness/step_plan.hpp"
@@ -119,6 +120,8 @@ injected_fault read_injected(const case_spec& spec, const settings_reader& from)
   from.require(fault.step < spec.steps, "inject.step", "must be below steps (" + std::to_string(spec.steps) + ")");
   from.require(disagrees || fault.kind == fault_kind::corrupt || !from.has("inject.field"), "inject.field",
                "goes with inject.kind disagree and corrupt only");
+  from.require(!is_of_routing(fault.field) || spec.lamport == choice::off, "inject.field",
+               "needs lamport off: headers of Lamport steps do not have it");
   from.require((fault.kind == fault_kind::late) == from.has("inject.late_ms"), "inject.late_ms",
                "must be set where inject.kind is late, and only there");
   from.require(!disagrees || fault.phase == otherwise, "inject.phase",
@@ -150,7 +153,7 @@ fault_code due_fault(const injected_fault& fault) noexcept {
       return fault.field == step_field::rank_mask ? fault_code::mask_changed : fault_code::step_mismatch;
     case fault_kind::corrupt: break;
   }
-  const bool of_routing = fault.field == step_field::row_count || fault.field == step_field::routed_bitmap;
+  const bool of_routing = is_of_routing(fault.field);
   // In dispatch a header contradicts itself; combine's is an echo, which contradicts what was sent.
   if (fault.field == step_field::rank_mask) return fault_code::mask_changed;
   const bool contradicts = fault.field == step_field::none || (of_routing && fault.phase == phase::dispatch);

@@ -6,6 +6,7 @@
 
 #include "random_draft.hpp"
 #include "switchyard/harness/case_spec.hpp"
+#include "switchyard/harness/declared_step.hpp"
 #include "switchyard/harness/generator.hpp"
 
 namespace switchyard::harness {
@@ -75,6 +76,7 @@ void draw_injection(random_draft& draft) {
   }
   if (fault.kind == fault_kind::corrupt) {
     fault.field = static_cast<step_field>(random.evenly(0, static_cast<std::int64_t>(step_field::routed_bitmap)));
+    if (is_of_routing(fault.field)) draft.set_word("lamport", to_string(choice::off));
   }
   if (fault.kind == fault_kind::disagree || fault.kind == fault_kind::corrupt) {
     draft.set_word("inject.field", to_string(fault.field));

@@ -189,6 +189,8 @@ TEST(bad_input, impossible_faults) {
        at + "inject/late_ms: 1: must be set where inject.kind is late, and only there"},
       {one(R"(, "expected_fault": "timeout", "inject": {"kind": "stop", "rank": 1, "field": "transport"})"),
        at + "inject/field: transport: goes with inject.kind disagree and corrupt only"},
+      {one(R"(, "expected_fault": "bad_header", "inject": {"kind": "corrupt", "rank": 1, "field": "row_count"})"),
+       at + "inject/field: row_count: needs lamport off: headers of Lamport steps do not have it"},
       {one(R"(, "expected_fault": "out_of_order", "steps": 2,
               "inject": {"kind": "skip", "rank": 1, "step": 1, "phase": "combine"})"),
        at + "inject/step: 1: must be below the last step where combine is skipped"},

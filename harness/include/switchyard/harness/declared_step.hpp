@@ -13,6 +13,11 @@
 
 namespace switchyard::harness {
 
+/// Whether a header's field tells of the routing instead of what was declared. Headers of Lamport steps have none such.
+constexpr bool is_of_routing(step_field field) noexcept {
+  return field == step_field::row_count || field == step_field::routed_bitmap;
+}
+
 struct declared_step {
   std::int64_t tokens_per_rank = 1;                          ///< T
   std::array<std::size_t, all_payloads.size()> row_bytes{};  ///< of each payload; 0: it does not travel
