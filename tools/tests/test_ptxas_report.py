@@ -2,6 +2,7 @@
 """The report says what ptxas said, and growth is found."""
 import os
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -34,6 +35,19 @@ class PtxasReport(unittest.TestCase):
         lines = [line.replace("dispatch_kernelENS", "dispatch_kernelILj256ELNS_5dtypeE1EEEvNS") for line in OUTPUT]
         report, _ = ptxas_report.parse(lines)
         self.assertEqual(report, {"sm_90": {"dispatch_kernel<256,1>": USED}})
+        lines = [line.replace("dispatch_kernelENS", "dispatch_kernelILj256ELb1EEEvNS") for line in OUTPUT]
+        report, _ = ptxas_report.parse(lines)
+        self.assertEqual(report, {"sm_90": {"dispatch_kernel<256,1>": USED}})
+
+    def test_reports_of_several_sources_are_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for name, architectures in (("a", ("sm_90", "sm_100")), ("b", ("sm_90",))):
+                paths.append(os.path.join(folder, name))
+                with open(paths[-1], "w", encoding="utf-8") as file:
+                    file.write(ptxas_report.dumped({each: {name + "_kernel": USED} for each in architectures}))
+            self.assertEqual(ptxas_report.merged(paths), {"sm_90": {"a_kernel": USED, "b_kernel": USED},
+                                                          "sm_100": {"a_kernel": USED}})
 
     def test_growth_and_a_kernel_without_limits_are_found(self):
         report, _ = ptxas_report.parse(OUTPUT)

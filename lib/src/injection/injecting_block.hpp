@@ -40,6 +40,7 @@ class injecting_block {
   void scratch_or(std::uint32_t* word, std::uint32_t bits) { inner_.scratch_or(word, bits); }
   void scratch_add(std::uint32_t* word, std::uint32_t amount) { inner_.scratch_add(word, amount); }
   std::uint64_t now_ns() { return inner_.now_ns(); }
+  static constexpr bool may_mask = Block::may_mask;
   static constexpr std::uint64_t patience_ns = Block::patience_ns;
   template <class T>
   T broadcast(T value) {

@@ -28,9 +28,10 @@ SWITCHYARD_DEVICE inline bool is_of_heard_rank(std::uint64_t word, const std::ui
   const auto origin = static_cast<std::uint32_t>(word >> notice_origin_shift) & 0xFFU;
   return (notice[1 + origin / 64] >> (origin % 64) & 1U) != 0;
 }
-/// Whether what was read from the word `notice` tells of a fault.
-SWITCHYARD_DEVICE inline bool is_heard(std::uint64_t word, const std::uint64_t* notice, std::uint32_t incarnation) {
-  return static_cast<std::uint32_t>(word >> 32) == incarnation && is_of_heard_rank(word, notice);
+/// Whether what was read from the word `notice` tells of a fault. may_mask: not everybody need be heard.
+template <bool may_mask>
+SWITCHYARD_DEVICE bool is_heard(std::uint64_t word, const std::uint64_t* notice, std::uint32_t incarnation) {
+  return static_cast<std::uint32_t>(word >> 32) == incarnation && (!may_mask || is_of_heard_rank(word, notice));
 }
 
 }  // namespace switchyard::layout

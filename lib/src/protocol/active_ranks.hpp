@@ -9,8 +9,7 @@
 
 namespace switchyard::protocol {
 
-/// A view of a mask that does not change while it is looked at. Where a group has no rank masks there is none, which is
-/// for whoever asks one test of a launch parameter.
+/// A view of a mask that does not change while it is looked at. Where a group has no rank masks there is none.
 class active_ranks {
  public:
   constexpr active_ranks() = default;

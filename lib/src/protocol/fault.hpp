@@ -48,7 +48,7 @@ constexpr wait_bounds bounds_for(const phase_frame& frame, awaited what) {
 
 template <block Block>
 SWITCHYARD_DEVICE bool has_notice(Block& block, const phase_frame& frame) {
-  return is_told(frame.bounds, block.poll(frame.bounds.notice));
+  return is_told<Block::may_mask>(frame.bounds, block.poll(frame.bounds.notice));
 }
 
 /// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. Of Lamport
@@ -86,7 +86,7 @@ SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& w
 template <block Block>
 SWITCHYARD_DEVICE_APART rank_set incomplete_peers(Block& block, const workspace_handle& ws, const phase_frame& frame) {
   rank_set missing{};
-  const auto active = active_in(ws, frame.which);
+  const auto active = active_in(block, ws, frame.which);
   SWITCHYARD_ROLLED
   for (std::int32_t source = 0; source < ws.ep_size; ++source) {
     if (active.contains(source) && !is_complete(block, ws, frame, source)) insert(missing, source);
@@ -188,7 +188,7 @@ SWITCHYARD_DEVICE_APART bool spell_out_mismatch(Block& block, const workspace_ha
   SWITCHYARD_ROLLED
   for (const auto& entry : compared) {
     const bool is_mask = entry.word == header_word::rank_mask;
-    const auto mine = is_mask ? mask_word(ws, frame.which) : declared(frame, entry.word);
+    const auto mine = is_mask ? mask_word(block, ws, frame.which) : declared(frame, entry.word);
     const auto theirs = layout::data_of(block.poll(words + static_cast<std::uint64_t>(entry.word)));
     if (theirs == mine) continue;
     fault.code = is_mask ? fault_code::mask_changed : fault_code::step_mismatch;

@@ -23,7 +23,7 @@ template <block Block>
 SWITCHYARD_DEVICE void tell_origin(Block& block, const combine_params& p, const phase_frame& frame,
                                    std::int32_t origin) {
   const auto& ws = p.ws;
-  if (!active_in(ws, phase::combine).contains(origin)) return;
+  if (!active_in(block, ws, phase::combine).contains(origin)) return;
   const auto* sent = ws.header(ws.rank, phase::dispatch, frame.parity, origin);  // its tags have been checked there
   const auto words = fixed_header_words + (p.tokens_per_rank + 31) / 32;
   auto* slot = ws.header(origin, phase::combine, frame.parity, ws.rank);
@@ -91,7 +91,7 @@ template <block Block>
 SWITCHYARD_DEVICE bool check_owner(Block& block, const combine_params& p, const phase_frame& frame, std::int32_t owner,
                                    header_tally& tally) {
   const auto& ws = p.ws;
-  if (!active_in(ws, phase::combine).contains(owner)) return true;
+  if (!active_in(block, ws, phase::combine).contains(owner)) return true;
   const auto* kept = ws.local<std::uint32_t>(ws.layout.offset_of(layout::region::sent_bitmaps)) +
                      static_cast<std::uint64_t>(owner) * ws.layout.dims.bitmap_words();
   const auto compare_word = [&](std::uint64_t word, std::uint32_t theirs) {
@@ -224,7 +224,7 @@ SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
     prepare();
     // How many rows came from each rank, of the headers of this step's dispatch, which were checked there. A rank that
     // is masked off has left those of an older step.
-    const auto active = active_in(p.ws, phase::combine);
+    const auto active = active_in(block, p.ws, phase::combine);
     const auto parity = p.ws.round().step_index & 1U;
     SWITCHYARD_ROLLED
     for (std::uint32_t rank = block.thread_index(); rank < ranks; rank += block.num_threads()) {

@@ -178,14 +178,14 @@ SWITCHYARD_DEVICE void post_header_part(Block& block, const dispatch_params& p, 
     for (std::uint32_t i = block.thread_index(); i < s.ranks * fixed_header_words; i += block.num_threads()) {
       const auto index = i % static_cast<std::uint32_t>(fixed_header_words);
       const auto rank = static_cast<std::int32_t>(i / fixed_header_words);
-      if (is_posted_apart(index) || !p.routing.active.contains(rank)) continue;
+      if (is_posted_apart(index) || !active_of(block, p.routing).contains(rank)) continue;
       post_fixed_word(block, ws, frame, p.words, rank, index);
     }
   }
   if (c.last == p.tokens_per_rank) {
     SWITCHYARD_ROLLED
     for (std::uint32_t rank = block.thread_index(); rank < s.ranks; rank += block.num_threads()) {
-      if (!p.routing.active.contains(static_cast<std::int32_t>(rank))) continue;
+      if (!active_of(block, p.routing).contains(static_cast<std::int32_t>(rank))) continue;
       block.post(slot_at(rank) + static_cast<std::uint64_t>(header_word::row_count),
                  layout::tagged(s.base[rank] + rows_before(s, c, rank, c.last), frame.epoch));
     }
@@ -200,7 +200,7 @@ SWITCHYARD_DEVICE void post_header_part(Block& block, const dispatch_params& p, 
     const auto word = c.span_first / 32 + i % words;
     const auto bits = s.bits[rank * s.words + c.first_word + i % words];
     kept[rank * ws.layout.dims.bitmap_words() + word] = bits;
-    if (!p.routing.active.contains(static_cast<std::int32_t>(rank))) continue;
+    if (!active_of(block, p.routing).contains(static_cast<std::int32_t>(rank))) continue;
     block.post(slot_at(rank) + bitmap_word + word, layout::tagged(bits, frame.epoch));
   }
 }
@@ -254,7 +254,7 @@ template <block Block>
 SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const phase_frame& frame,
                                   const dispatch_scratch& s, std::uint32_t chunk, std::uint32_t& tallied) {
   const auto c = chunk_of(p, chunk);
-  if (!p.routing.active.are_all()) count_dropped<Block>(block, p.ws, p.routing, c.first, c.end);
+  if (!active_of(block, p.routing).are_all()) count_dropped<Block>(block, p.ws, p.routing, c.first, c.end);
   if (p.routes_all) {
     look_up_routes(block, p, s, c);
   } else {
@@ -273,7 +273,7 @@ SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const 
       [&](std::uint64_t peer) {
         const auto rank = static_cast<std::int32_t>(peer);
         // Once more to itself where there is nobody to tell.
-        return p.ws.dispatch_flag(p.routing.active.contains(rank) ? rank : p.ws.rank, p.ws.rank);
+        return p.ws.dispatch_flag(active_of(block, p.routing).contains(rank) ? rank : p.ws.rank, p.ws.rank);
       },
       layout::tagged(1, frame.epoch));
   return true;
@@ -311,7 +311,7 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
     add(&s.tally->to_part_end, last_token);
   };
   // From a rank that is masked off there is nothing to wait for, and its tally stays empty.
-  if (p.routing.active.contains(source) &&
+  if (active_of(block, p.routing).contains(source) &&
       !await_header(block, ws, frame, p.tokens_per_rank, source, *s.tally, take_word, part == 0)) {
     return false;
   }

@@ -77,7 +77,7 @@ struct token_plan {
           block.post(ws.presence(rank, ws.rank, token), layout::tagged(slot + 1, epoch));
         },
         [&](std::int32_t rank) {
-          if (!p.routing.active.contains(rank)) return;
+          if (!active_of(block, p.routing).contains(rank)) return;
           block.post(ws.presence(rank, ws.rank, token), layout::tagged(0, epoch));
           if (rank != ws.rank) return;
           const auto row = wide_product(static_cast<std::uint32_t>(ws.rank), p.tokens_per_rank) + token;
@@ -170,7 +170,7 @@ template <block Block>
 SWITCHYARD_DEVICE void send_as_dispatch_clerk(Block& block, const dispatch_params& p, const phase_frame& frame,
                                               bool released) {
   send_as_clerk(block, p, frame, released);
-  if (p.routing.active.are_all()) return;
+  if (active_of(block, p.routing).are_all()) return;
   count_dropped<Block>(block, p.ws, p.routing, 0, static_cast<std::uint32_t>(p.num_tokens));
 }
 
@@ -231,8 +231,9 @@ struct row_taker {
     SWITCHYARD_ROLLED
     for (;; base += 2 * threads, taken = 0) {
       // All under way before the first is looked at.
-      const auto presence = p.routing.active.contains(of.peer) ? block.poll(ws.presence(ws.rank, of.peer, of.token))
-                                                               : layout::tagged(0, epoch);
+      const auto presence = active_of(block, p.routing).contains(of.peer)
+                                ? block.poll(ws.presence(ws.rank, of.peer, of.token))
+                                : layout::tagged(0, epoch);
       const auto unit = base + block.thread_index();
       word_pair first{};
       word_pair second{};

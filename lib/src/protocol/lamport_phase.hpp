@@ -58,7 +58,7 @@ constexpr phase other_phase(phase which) { return which == phase::dispatch ? pha
 template <block Block>
 SWITCHYARD_DEVICE_APART bool await_credits(handed_over<Block> block, const workspace_handle& ws,
                                            const lamport_frame& frame) {
-  const auto active = active_in(ws, frame.which);
+  const auto active = active_in(block, ws, frame.which);
   const auto has_come = [&](std::uint64_t granter) {
     const auto rank = static_cast<std::int32_t>(granter);
     if (rank == ws.rank || !active.contains(rank)) return true;
@@ -104,7 +104,7 @@ SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which,
     const auto step_index = as_clerk ? own.step_index : 0;
     // Acquires what peers have re-armed before this phase stores to it: pairs with publish_released in send_as_clerk.
     // The team's barrier hands it on.
-    const auto active = active_in(ws, which);
+    const auto active = active_in(block, ws, which);
     SWITCHYARD_ROLLED
     for (auto i = block.lane(); i < static_cast<std::uint32_t>(ws.ep_size); i += block.lanes()) {
       const auto granter = static_cast<std::int32_t>(i);
@@ -121,10 +121,11 @@ SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which,
         frame.start_ns = block.now_ns();
         frame.parity = step_index & 1U;
         frame.incarnation = incarnation;
-        frame.digest = finished_digest(with_mask(p.words_digest, mask_word(ws, which)), incarnation);
+        frame.digest = finished_digest(with_mask(p.words_digest, mask_word(block, ws, which)), incarnation);
       }
     }
-    as_usual &= (claim & 1U) == 0 && poison == 0 && !layout::is_heard(told, &ws.notice().word, incarnation) &&
+    as_usual &= (claim & 1U) == 0 && poison == 0 &&
+                !layout::is_heard<Block::may_mask>(told, &ws.notice().word, incarnation) &&
                 phase_due == static_cast<std::uint32_t>(which);
   }
   return block.all(as_usual);
@@ -151,13 +152,13 @@ SWITCHYARD_DEVICE void complete_frame(Block& block, const Params& p, phase which
     now.incarnation = round.incarnation;
     now.timeout_ns = now.warm_phases_left > 0 ? round.warmup_timeout_ns : round.timeout_ns;
     now.parity = now.step_index & 1U;
-    now.digest = finished_digest(with_mask(p.words_digest, mask_word(ws, which)), now.incarnation);
+    now.digest = finished_digest(with_mask(p.words_digest, mask_word(block, ws, which)), now.incarnation);
     now.start_ns = block.now_ns();
     now.bounds = {notice, now.incarnation, now.start_ns + now.timeout_ns, awaited::nothing};
     now.claim = frame.claim;
-    now.stands = poison != 0                                       ? standing::failed
-                 : layout::is_heard(told, notice, now.incarnation) ? standing::noticed
-                                                                   : standing::sound;
+    now.stands = poison != 0                                                        ? standing::failed
+                 : layout::is_heard<Block::may_mask>(told, notice, now.incarnation) ? standing::noticed
+                                                                                    : standing::sound;
     now.open = now.stands == standing::sound && now.phase_due == static_cast<std::uint32_t>(which);
     frame = now;
   }
@@ -170,7 +171,7 @@ SWITCHYARD_DEVICE void complete_frame(Block& block, const Params& p, phase which
 template <block Block, class Params>
 SWITCHYARD_DEVICE void send_as_clerk(Block& block, const Params& p, const phase_frame& frame, bool released) {
   const workspace_handle& ws = p.ws;
-  const auto active = active_in(ws, frame.which);
+  const auto active = active_in(block, ws, frame.which);
   const auto credit_at = [&](std::uint64_t peer) {
     const auto rank = static_cast<std::int32_t>(peer);
     return rank == ws.rank || !active.contains(rank) ? nullptr : ws.credit(rank, frame.which, ws.rank);
@@ -202,7 +203,7 @@ struct header_reader {
   SWITCHYARD_DEVICE bool advance(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                  std::uint32_t tokens, OnToken on_token, std::uint32_t polls) {
     const auto me = block.num_threads() - 1 - block.thread_index();
-    const auto active = active_in(ws, frame.which);
+    const auto active = active_in(block, ws, frame.which);
     SWITCHYARD_ROLLED
     for (; source < ws.ep_size; ++source, token = 0) {
       if (!active.contains(source)) continue;
@@ -279,7 +280,7 @@ template <block Block>
 SWITCHYARD_DEVICE_APART void raise_from_headers(handed_over<Block> block, const workspace_handle& ws, phase_frame frame,
                                                 wait_status status) {
   std::int32_t late = -1;
-  const auto active = active_in(ws, frame.which);
+  const auto active = active_in(block, ws, frame.which);
   SWITCHYARD_ROLLED
   for (std::int32_t source = 0; source < ws.ep_size; ++source) {
     if (!active.contains(source)) continue;
@@ -300,7 +301,7 @@ SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_
   const workspace_handle& ws = p.ws;
   // A header that differs ends the wait for those of others; so does one of this epoch in the slots of the other phase,
   // whose sender took the steps in another order.
-  const auto active = active_in(ws, frame.which);
+  const auto active = active_in(block, ws, frame.which);
   const auto probe = [&] {
     SWITCHYARD_ROLLED
     for (std::int32_t source = 0; source < ws.ep_size; ++source) {

@@ -67,7 +67,7 @@ SWITCHYARD_DEVICE_APART void raise_bad_mask(handed_over<Block> block, const work
 /// this block is one that does so; of a Lamport dispatch the clerk, and whoever finds that something is unusual. [team]
 template <block Block>
 SWITCHYARD_DEVICE bool latch_mask(Block& block, const workspace_handle& ws, const phase_frame& frame, bool keeps) {
-  if (!ws.layout.dims.rank_masks) return true;
+  if (!has_masks(block, ws)) return true;
   const auto found = block.broadcast(block.thread_index() == 0 ? judge_mask(block, ws) : mask_verdict{});
   if (found.due != found.legal) {
     raise_bad_mask<Block>(block, ws, frame, found);
@@ -102,7 +102,7 @@ SWITCHYARD_DEVICE_APART void count_dropped(handed_over<Block> block, const works
 /// The step's count is no longer asked for when its combine begins. By one block. [team]
 template <block Block>
 SWITCHYARD_DEVICE void forget_dropped(Block& block, const workspace_handle& ws) {
-  if (!ws.layout.dims.rank_masks || block.thread_index() != 0) return;
+  if (!has_masks(block, ws) || block.thread_index() != 0) return;
   block.store_u32(&ws.rank_mask().dropped_routes, 0);
 }
 

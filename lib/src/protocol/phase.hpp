@@ -73,10 +73,10 @@ SWITCHYARD_DEVICE phase_frame enter(Block& block, const workspace_handle& ws, ph
   frame.timeout_ns = round.warm_phases_left > 0 ? round.warmup_timeout_ns : round.timeout_ns;
   prepare();
   frame.words = &words;
-  frame.digest = finished_digest(with_mask(words_digest, mask_word(ws, which)), frame.incarnation);
-  found.stands = poison != 0                                         ? standing::failed
-                 : layout::is_heard(told, notice, frame.incarnation) ? standing::noticed
-                                                                     : standing::sound;
+  frame.digest = finished_digest(with_mask(words_digest, mask_word(block, ws, which)), frame.incarnation);
+  found.stands = poison != 0                                                          ? standing::failed
+                 : layout::is_heard<Block::may_mask>(told, notice, frame.incarnation) ? standing::noticed
+                                                                                      : standing::sound;
   found = block.broadcast(found);
   frame.first_role = found.ticket;
   frame.start_ns = found.start_ns;
@@ -209,7 +209,7 @@ SWITCHYARD_DEVICE void post_fixed_word(Block& block, const workspace_handle& ws,
   auto data = words[index];
   if (index == static_cast<std::uint32_t>(header_word::digest)) data = frame.digest;
   if (index == static_cast<std::uint32_t>(header_word::incarnation)) data = frame.incarnation;
-  if (index == static_cast<std::uint32_t>(header_word::rank_mask)) data = mask_word(ws, frame.which);
+  if (index == static_cast<std::uint32_t>(header_word::rank_mask)) data = mask_word(block, ws, frame.which);
   block.post(slot + index, layout::tagged(data, frame.epoch));
 }
 

@@ -14,14 +14,28 @@ SWITCHYARD_DEVICE inline const rank_set& mask_of(const workspace_handle& ws, pha
   const auto& words = ws.rank_mask();
   return which == phase::dispatch ? words.due : words.latched;
 }
+/// Whether the workspace of this block has masks. Known to the compiler where the block is one that serves only
+/// workspaces without, so that these pay nothing for what they do not use.
+template <class Block>
+SWITCHYARD_DEVICE bool has_masks(Block& /*block*/, const workspace_handle& ws) {
+  if constexpr (Block::may_mask) return ws.layout.dims.rank_masks;
+  return false;
+}
 /// For blocks of the phase: nobody stores to its mask meanwhile, so that plain loads will do.
-SWITCHYARD_DEVICE inline active_ranks active_in(const workspace_handle& ws, phase which) {
-  return ws.layout.dims.rank_masks ? active_ranks(&mask_of(ws, which)) : active_ranks();
+template <class Block>
+SWITCHYARD_DEVICE active_ranks active_in(Block& block, const workspace_handle& ws, phase which) {
+  return has_masks(block, ws) ? active_ranks(&mask_of(ws, which)) : active_ranks();
+}
+/// The same of a dispatch, from its parameters.
+template <class Block>
+SWITCHYARD_DEVICE active_ranks active_of(Block& /*block*/, const token_ids& routing) {
+  return routing.template taking_part<Block::may_mask>();
 }
 
 /// What a header says of the mask; 0 where there are no masks.
-SWITCHYARD_DEVICE inline std::uint32_t mask_word(const workspace_handle& ws, phase which) {
-  if (!ws.layout.dims.rank_masks) return 0;
+template <class Block>
+SWITCHYARD_DEVICE std::uint32_t mask_word(Block& block, const workspace_handle& ws, phase which) {
+  if (!has_masks(block, ws)) return 0;
   const auto& words = ws.rank_mask();
   return which == phase::dispatch ? words.due_word : words.latched_word;
 }
@@ -31,7 +45,7 @@ SWITCHYARD_DEVICE inline std::uint32_t mask_word(const workspace_handle& ws, pha
 template <class Block>
 SWITCHYARD_DEVICE bool is_told_of(Block& block, const workspace_handle& ws, const fault_record& fault,
                                   std::int32_t rank) {
-  if (!ws.layout.dims.rank_masks || rank == ws.rank) return true;
+  if (!has_masks(block, ws) || rank == ws.rank) return true;
   const auto& mask = mask_of(ws, fault.code == fault_code::bad_mask ? phase::combine : fault.phase);
   const auto place = static_cast<std::uint32_t>(rank);
   return (block.poll(mask.data() + place / 64) >> (place % 64) & 1U) != 0;

@@ -113,10 +113,18 @@ struct token_ids {
   expert_map experts;
   active_ranks active;  ///< ranks that tokens go to: to have an expert of another is to have none
 
+  /// `active`; where there can be no mask, everybody, as the compiler knows.
+  template <bool may_mask>
+  [[nodiscard]] SWITCHYARD_DEVICE constexpr active_ranks taking_part() const {
+    if constexpr (may_mask) return active;
+    return {};
+  }
+  template <bool may_mask>
   [[nodiscard]] SWITCHYARD_DEVICE constexpr std::int32_t owner_of(std::int32_t expert) const {
     const auto owner = experts.owner_of(expert);
-    if (active.are_all()) return owner;
-    return owner >= 0 && active.contains(owner) ? owner : -1;
+    const auto those = taking_part<may_mask>();
+    if (those.are_all()) return owner;
+    return owner >= 0 && those.contains(owner) ? owner : -1;
   }
   /// expert_map::for_each_owner of a token's ids, for the ranks that take part.
   template <class Visit>

@@ -25,8 +25,9 @@ struct wait_bounds {
 };
 
 /// Whether what was read from bounds.notice ends a wait.
-SWITCHYARD_DEVICE inline bool is_told(const wait_bounds& bounds, std::uint64_t word) {
-  return layout::is_heard(word, bounds.notice, bounds.incarnation);
+template <bool may_mask>
+SWITCHYARD_DEVICE bool is_told(const wait_bounds& bounds, std::uint64_t word) {
+  return layout::is_heard<may_mask>(word, bounds.notice, bounds.incarnation);
 }
 /// Of a wait that its probe ends.
 constexpr wait_bounds no_bounds(awaited what) { return {nullptr, 0, ~std::uint64_t{0}, what}; }

@@ -73,8 +73,8 @@ TEST(routing, slots_close_up_over_ranks_that_are_masked_off) {
     });
   }
   EXPECT_EQ(owners, (std::vector<std::int32_t>{3, 0, 1}));
-  EXPECT_EQ(routing.owner_of(4), -1);
-  EXPECT_EQ(routing.owner_of(6), 3);
+  EXPECT_EQ(routing.owner_of<true>(4), -1);
+  EXPECT_EQ(routing.owner_of<true>(6), 3);
   EXPECT_EQ(routing.active.bits_from(0), 0b1011U);
   EXPECT_EQ(active_ranks().bits_from(224), ~0U);
 }

@@ -42,6 +42,7 @@ class team_block {
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { std::atomic_ref(*word).fetch_or(bits); }
   static void scratch_add(std::uint32_t* word, std::uint32_t amount) { std::atomic_ref(*word).fetch_add(amount); }
   static std::uint64_t now_ns() { return host::host_block::now_ns(); }
+  static constexpr bool may_mask = true;
   static constexpr std::uint64_t patience_ns = host::host_block::patience_ns;
 
   template <class T>
@@ -183,7 +184,7 @@ class team_block {
       const bool mine = advance(1);
       auto seen = protocol::wait_status::ready;
       if (thread_ == team_threads - 1 && !first_round) {
-        if (bounds.notice != nullptr && protocol::is_told(bounds, poll(bounds.notice))) {
+        if (bounds.notice != nullptr && protocol::is_told<may_mask>(bounds, poll(bounds.notice))) {
           seen = protocol::wait_status::notice;
         } else if (now_ns() >= bounds.deadline_ns) {
           seen = protocol::wait_status::expired;

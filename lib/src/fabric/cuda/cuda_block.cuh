@@ -30,8 +30,9 @@ struct no_copier {};
 
 /// A CTA of `block_threads` threads. Wide ones copy rows by loads and stores, which is the faster for the first row;
 /// narrow ones by the engine for bulk copies, a row a warp.
-/// Lamport sums are of `summed` elements; wide blocks move rows of multiples of 4 bytes by Lamport.
-template <std::uint32_t block_threads, dtype summed = dtype::bf16>
+/// `masks`: for workspaces with rank masks too. Sums are of `summed` elements; wide blocks move rows of multiples of 4
+/// bytes by Lamport.
+template <std::uint32_t block_threads, bool masks = true, dtype summed = dtype::bf16>
 class cuda_block : public word_access {
   static constexpr bool copies_in_bulk = block_threads == narrow_block;
   static constexpr std::uint32_t first_of_header_warp = block_threads - 32;
@@ -52,6 +53,7 @@ class cuda_block : public word_access {
   __device__ void sync() { __syncthreads(); }
   __device__ std::uint32_t* scratch(std::uint64_t) const { return scratch_; }
   __device__ static std::uint64_t now_ns() { return global_timer_ns(); }
+  static constexpr bool may_mask = masks;
   static constexpr std::uint64_t patience_ns = 300'000;
 
   template <class T>
@@ -107,7 +109,7 @@ class cuda_block : public word_access {
   }
   __device__ static void allow_next_launch() { allow_dependent_launch(); }
 
-  using owners = owner_walk<block_threads>;
+  using owners = owner_walk<block_threads, may_mask>;
   template <class Visit>
   __device__ void visit_owners(std::uint32_t first, std::uint32_t last, const protocol::token_ids& routing,
                                std::uint32_t slots, Visit visit) {
@@ -236,7 +238,7 @@ class cuda_block : public word_access {
       auto seen = protocol::wait_status::ready;
       // The last thread: the first ones are those that most often have something to poll.
       if (threadIdx.x == block_threads - 1 && meeting % meetings_between_looks == meetings_between_looks - 1) {
-        if (bounds.notice != nullptr && protocol::is_told(bounds, poll(bounds.notice))) {
+        if (bounds.notice != nullptr && protocol::is_told<may_mask>(bounds, poll(bounds.notice))) {
           seen = protocol::wait_status::notice;
         } else if (global_timer_ns() >= bounds.deadline_ns) {
           seen = protocol::wait_status::expired;
@@ -276,11 +278,9 @@ class cuda_block : public word_access {
       const auto* row = row_at(0);
       return copy_bytes(out, row, bytes, common_access(out, row, bytes), part_);
     }
-    switch (type) {
-      case dtype::bf16: return sum_elements<bf16_unit, words_at_once>(out, num_rows, row_at, count, part_);
-      case dtype::fp16: return sum_elements<fp16_unit, words_at_once>(out, num_rows, row_at, count, part_);
-      case dtype::fp32: return sum_elements<fp32_unit, words_at_once>(out, num_rows, row_at, count, part_);
-    }
+    if constexpr (summed == dtype::bf16) sum_elements<bf16_unit, words_at_once>(out, num_rows, row_at, count, part_);
+    if constexpr (summed == dtype::fp16) sum_elements<fp16_unit, words_at_once>(out, num_rows, row_at, count, part_);
+    if constexpr (summed == dtype::fp32) sum_elements<fp32_unit, words_at_once>(out, num_rows, row_at, count, part_);
   }
 
   __device__ static protocol::word_pair load_unit(const protocol::located_unit& unit, std::uint64_t row) {
@@ -299,7 +299,7 @@ class cuda_block : public word_access {
   template <class Placed, class Other>
   __device__ static std::uint32_t visit_ranks(const protocol::token_ids& routing, held_ids ids, std::uint32_t ranks,
                                               const Placed& placed, const Other& other) {
-    return visit_ranks_of(routing, ids, ranks, placed, other);
+    return visit_ranks_of<may_mask>(routing, ids, ranks, placed, other);
   }
   using unit_sum = cuda::unit_sum;
   __device__ static void add_unit(unit_sum& sum, protocol::word_pair words, bool first, bool alone, dtype) {

@@ -9,16 +9,17 @@
 #include "fabric/cuda/plain_units.cuh"
 #include "fabric/cuda/row_copies.cuh"
 #include "protocol/lamport_rows.hpp"
+#include "protocol/routing.hpp"
 
 namespace switchyard::cuda {
 
 /// What protocol::block says of visit_ranks, for a warp: each lane has an id, and speaks for the rank that it is the
 /// first to have.
-template <class Placed, class Other>
+template <bool may_mask, class Placed, class Other>
 __device__ __forceinline__ std::uint32_t visit_ranks_of(const protocol::token_ids& routing, std::int32_t id,
                                                         std::uint32_t ranks, const Placed& placed, const Other& other) {
   const auto lane = threadIdx.x % 32;
-  const auto owner = routing.owner_of(id);
+  const auto owner = routing.owner_of<may_mask>(id);
   const auto same = __match_any_sync(~0U, owner);
   const bool leads = owner >= 0 && (same & (0U - same)) == 1U << lane;
   const auto distinct = __ballot_sync(~0U, leads ? 1 : 0);

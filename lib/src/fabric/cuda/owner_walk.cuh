@@ -9,8 +9,8 @@
 
 namespace switchyard::cuda {
 
-/// What protocol::block says of visit_owners and mark_owners, for a CTA of `block_threads`.
-template <std::uint32_t block_threads>
+/// What protocol::block says of visit_owners and mark_owners, for a CTA of `block_threads`. may_mask: as its block.
+template <std::uint32_t block_threads, bool may_mask>
 class owner_walk {
  public:
   /// A few lanes a token, one id each: the ids of a token are looked at together. The part is of whole warps.
@@ -28,7 +28,7 @@ class owner_walk {
       const auto token = warps_token + (lane >> shift);
       const auto id =
           token < last && k < routing.top_k ? routing.ids[protocol::wide_product(token, routing.top_k) + k] : -1;
-      const auto owner = token < last ? routing.owner_of(id) : -1;
+      const auto owner = token < last ? routing.owner_of<may_mask>(id) : -1;
       const auto same = __match_any_sync(~0U, owner) & of_token;
       const bool leads = owner >= 0 && (same & (0U - same)) == 1U << lane;
       const auto distinct = __ballot_sync(~0U, leads ? 1 : 0) & of_token;
@@ -55,9 +55,9 @@ class owner_walk {
           add_owners(routing, warps_token, first_rank, owners,
                      [&](std::int32_t id) { return experts.owner_by_division(id); });
         }
-        if (!routing.active.are_all()) {
+        if (const auto active = routing.taking_part<may_mask>(); !active.are_all()) {
 #pragma unroll
-          for (std::uint32_t b = 0; b < batch; ++b) owners[b] &= routing.active.bits_from(first_rank);
+          for (std::uint32_t b = 0; b < batch; ++b) owners[b] &= active.bits_from(first_rank);
         }
         SWITCHYARD_ROLLED
         for (auto rank = first_rank; rank < end_rank; ++rank) {

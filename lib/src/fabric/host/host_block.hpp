@@ -47,6 +47,7 @@ class host_block {
   static void scratch_or(std::uint32_t* word, std::uint32_t bits) { *word |= bits; }
   static void scratch_add(std::uint32_t* word, std::uint32_t amount) { *word += amount; }
   static std::uint64_t now_ns();
+  static constexpr bool may_mask = true;
   static constexpr std::uint64_t patience_ns = 50'000'000;  // a peer's thread may have lost its core
 
   static std::uint32_t draw_ticket(std::uint32_t* word);
@@ -147,7 +148,7 @@ class host_block {
     for (backoff idle;; idle.pause()) {
       if (advance(1)) return protocol::wait_status::ready;
       if (!idle.due()) continue;
-      if (bounds.notice != nullptr && protocol::is_told(bounds, poll(bounds.notice))) {
+      if (bounds.notice != nullptr && protocol::is_told<may_mask>(bounds, poll(bounds.notice))) {
         return advance(1) ? protocol::wait_status::ready : protocol::wait_status::notice;
       }
       if (now_ns() >= bounds.deadline_ns) {

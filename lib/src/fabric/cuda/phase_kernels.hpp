@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the phases, by kind of block. Each kind is a source of its own, so that they are compiled side by
+// side.
+#pragma once
+
+#include <array>
+
+#include "protocol/params.hpp"
+
+namespace switchyard::cuda {
+
+using dispatch_kernel_pointer = void (*)(protocol::dispatch_params);
+using combine_kernel_pointer = void (*)(protocol::combine_params);
+
+inline constexpr std::size_t num_dtypes = 3;
+
+struct phase_kernels {
+  dispatch_kernel_pointer dispatch;
+  dispatch_kernel_pointer lamport_dispatch;
+  std::array<combine_kernel_pointer, num_dtypes> combine;  ///< by dtype
+  std::array<combine_kernel_pointer, num_dtypes> lamport_combine;
+
+  [[nodiscard]] dispatch_kernel_pointer of(const protocol::dispatch_params& params) const {
+    return protocol::transport_of(params.words) == transport::lamport ? lamport_dispatch : dispatch;
+  }
+  [[nodiscard]] combine_kernel_pointer of(const protocol::combine_params& params) const {
+    const auto& by_dtype = protocol::transport_of(params.words) == transport::lamport ? lamport_combine : combine;
+    return by_dtype.at(static_cast<std::size_t>(params.type));
+  }
+};
+
+/// Of wide blocks, for workspaces without rank masks: these have no code for them, which would cost every step of few
+/// tokens half a microsecond (results/h200x2-nv18/LOG.md, 8).
+phase_kernels wide_kernels();
+/// Of wide blocks, for workspaces with rank masks.
+phase_kernels wide_masking_kernels();
+/// Of narrow blocks, for both: ranks that share a GPU are there to be checked, not to be fast.
+phase_kernels narrow_kernels();
+
+}  // namespace switchyard::cuda

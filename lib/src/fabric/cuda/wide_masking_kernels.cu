@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/cuda/phase_kernels.cuh"
+
+namespace switchyard::cuda {
+
+phase_kernels wide_masking_kernels() { return kernels_of_blocks<wide_block, true>(); }
+
+}  // namespace switchyard::cuda
