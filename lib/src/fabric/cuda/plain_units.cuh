@@ -30,7 +30,7 @@ __device__ __forceinline__ void store_by_quads(std::byte* out, ulonglong2 value,
 }
 
 /// Of rows that are no multiple of 4 bytes, by accesses of 2: outputs of odd sizes. Out of line.
-__device__ __noinline__ ulonglong2 load_by_halves(const std::byte* in, std::uint32_t bytes) {
+__device__ __noinline__ inline ulonglong2 load_by_halves(const std::byte* in, std::uint32_t bytes) {
   std::uint64_t words[2]{};
 #pragma unroll 1
   for (std::uint32_t i = 0; i < bytes / 2; ++i) {
@@ -39,7 +39,7 @@ __device__ __noinline__ ulonglong2 load_by_halves(const std::byte* in, std::uint
   }
   return {words[0], words[1]};
 }
-__device__ __noinline__ void store_by_halves(std::byte* out, ulonglong2 value, std::uint32_t bytes) {
+__device__ __noinline__ inline void store_by_halves(std::byte* out, ulonglong2 value, std::uint32_t bytes) {
 #pragma unroll 1
   for (std::uint32_t i = 0; i < bytes / 2; ++i) {
     const auto word = i < 4 ? value.x : value.y;

@@ -38,8 +38,8 @@ __device__ __forceinline__ void copy_words(std::byte* out, const std::byte* in, 
 }
 
 /// Rows whose length or address is odd: out of line, because rows of real models never come here.
-__device__ __noinline__ void copy_narrow(std::byte* out, const std::byte* in, std::uint32_t bytes, std::uint32_t width,
-                                         team_part part) {
+__device__ __noinline__ inline void copy_narrow(std::byte* out, const std::byte* in, std::uint32_t bytes,
+                                                std::uint32_t width, team_part part) {
   switch (width) {
     case 8: return copy_words<uint2>(out, in, bytes / 8, part);
     case 4: return copy_words<unsigned int>(out, in, bytes / 4, part);
@@ -114,8 +114,8 @@ __device__ __forceinline__ row_access access_at(const protocol::payload_list& pa
 }
 
 /// Out of line, and by values: what is given away by reference has to lie in memory.
-__device__ __noinline__ void copy_narrow_access(std::byte* out, std::byte* other_out, const std::byte* in,
-                                                std::uint32_t bytes) {
+__device__ __noinline__ inline void copy_narrow_access(std::byte* out, std::byte* other_out, const std::byte* in,
+                                                       std::uint32_t bytes) {
   copy_narrow(out, in, bytes, bytes, {0, 1});
   if (other_out != nullptr) copy_narrow(other_out, in, bytes, bytes, {0, 1});
 }
