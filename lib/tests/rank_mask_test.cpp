@@ -20,7 +20,7 @@ using test::on_every_rank;
 using test::run_masked_step;
 using test::spread_ids;
 
-rank_set all_of(int ep_size) { return all_but(ep_size, {}); }
+rank_set everybody(int ep_size) { return all_but(ep_size, {}); }
 
 class rank_mask : public testing::TestWithParam<choice> {};
 
@@ -115,7 +115,7 @@ TEST_P(rank_mask, of_more_ranks_than_a_header_word_has_bits) {
   const auto mask = all_but(ranks, {0, 31, 33, 64, 69});
   on_every_rank(ranks, [&](int rank) {
     const auto ids = spread_ids(ranks, 9);
-    expect_masked(run_masked_step(group, rank, ids), rank, ranks, all_of(ranks), ids);
+    expect_masked(run_masked_step(group, rank, ids), rank, ranks, everybody(ranks), ids);
     if (!contains(mask, rank)) return;
     group.instance(rank).set_active_ranks(mask, group.stream(rank));
     expect_masked(run_masked_step(group, rank, ids), rank, ranks, mask, ids);
@@ -130,7 +130,7 @@ TEST_P(rank_mask, combine_has_the_mask_of_its_dispatch) {
     const auto step = run_masked_step(group, rank, ids, [&] {
       if (rank != 1) group.instance(rank).set_active_ranks(later, group.stream(rank));
     });
-    expect_masked(step, rank, 3, all_of(3), ids);
+    expect_masked(step, rank, 3, everybody(3), ids);
     if (rank != 1) expect_masked(run_masked_step(group, rank, ids), rank, 3, later, ids);
   });
 }
@@ -153,9 +153,9 @@ TEST_P(rank_mask, a_rank_that_was_off_comes_back_through_recover) {
           expect_masked(run_masked_step(group, rank, ids), rank, 3, mask, ids);
         }
       }
-      instance.recover(*backends[static_cast<std::size_t>(rank)], all_of(3));
+      instance.recover(*backends[static_cast<std::size_t>(rank)], everybody(3));
       const auto whole = run_masked_step(group, rank, ids);
-      expect_masked(whole, rank, 3, all_of(3), ids);
+      expect_masked(whole, rank, 3, everybody(3), ids);
       const auto without = run_masked_step(plain, rank, ids);
       EXPECT_EQ(whole.counts, without.counts);
       EXPECT_EQ(whole.ids, without.ids);
@@ -190,19 +190,19 @@ TEST_P(rank_mask, is_made_of_ranks_and_checked_before_anything_is_enqueued) {
   const std::array below{-1};
   EXPECT_THROW((void)instance.active_rank_mask(below), invalid_argument);
   EXPECT_THROW(instance.set_active_ranks(all_but(3, {1}), group.stream(1)), invalid_argument);
-  EXPECT_THROW(instance.set_active_ranks(all_of(4), group.stream(1)), invalid_argument);
-  EXPECT_THROW(instance.set_active_ranks(all_of(256), group.stream(1)), invalid_argument);
+  EXPECT_THROW(instance.set_active_ranks(everybody(4), group.stream(1)), invalid_argument);
+  EXPECT_THROW(instance.set_active_ranks(everybody(256), group.stream(1)), invalid_argument);
   group.stream(1).synchronize();
   EXPECT_FALSE(instance.status());
 
   auto plain = masked_group(2, GetParam());
   plain.config.enable_rank_mask = false;
   host_group without(plain);
-  EXPECT_THROW(without.instance(0).set_active_ranks(all_of(2), without.stream(0)), unsupported);
+  EXPECT_THROW(without.instance(0).set_active_ranks(everybody(2), without.stream(0)), unsupported);
   without.instance(0).abort("for the next line");
   without.stream(0).synchronize();
   group.instance(0).abort("for the next line");
-  EXPECT_THROW(group.instance(0).set_active_ranks(all_of(3), group.stream(0)), peer_fault);
+  EXPECT_THROW(group.instance(0).set_active_ranks(everybody(3), group.stream(0)), peer_fault);
 }
 
 INSTANTIATE_TEST_SUITE_P(by, rank_mask, testing::ValuesIn(test::both_transports),

@@ -83,4 +83,6 @@ function(switchyard_add_header_tests target include_dir)
   endforeach()
   add_library(${target}_header_tests OBJECT ${sources})
   target_link_libraries(${target}_header_tests PRIVATE ${target} switchyard_build_options)
+  target_compile_options(${target}_header_tests PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O0>)  # nothing of it runs
+  set_target_properties(${target}_header_tests PROPERTIES UNITY_BUILD OFF)
 endfunction()

@@ -94,7 +94,7 @@ std::vector<std::string> undecided_tokens(const gate::gate_result& result) {
   return {tokens.begin(), tokens.end()};
 }
 
-void tell(const std::string& line) { std::cerr << line << std::endl; }
+void tell_line(const std::string& line) { std::cerr << line << std::endl; }
 
 harness::exit_code compare_builds(const launch_arguments& launch, const bench_arguments& bench,
                                   const harness::bench_options& options) {
@@ -113,7 +113,7 @@ harness::exit_code compare_builds(const launch_arguments& launch, const bench_ar
                         read_launches(launch),
                         patience,
                         save_both},
-                       sides, tell);
+                       sides, tell_line);
     for (const auto& side : sides) {
       if (side.samples.empty()) return end_of(side);
     }
@@ -129,8 +129,8 @@ harness::exit_code compare_builds(const launch_arguments& launch, const bench_ar
                 << gate::verdict_summary(result, rules, base, current);
       return gate::exit_code_of(result);
     }
-    tell("inconclusive: " + std::to_string(result.count(gate::gate_verdict::inconclusive)) +
-         " scenarios; as many launches more of their points");
+    tell_line("inconclusive: " + std::to_string(result.count(gate::gate_verdict::inconclusive)) +
+              " scenarios; as many launches more of their points");
   }
 }
 
@@ -189,7 +189,7 @@ harness::exit_code bench_by_launches(const launch_arguments& launch, const bench
   std::vector<gate::launched_side> sides(1);
   const int launches = read_launches(launch) * (launch.aa ? 2 : 1);
   const auto save_it = [&] { save(sides[0], {}, bench.out); };
-  gate::run_launches({{command_of(launch.program, bench)}, launches, bench_patience(options), save_it}, sides, tell);
+  gate::run_launches({{command_of(launch.program, bench)}, launches, bench_patience(options), save_it}, sides, tell_line);
   const auto noise = launch.aa ? gate::noise_of(sides[0]) : noises();
   save(sides[0], noise, bench.out);
   if (launch.aa) std::cout << noise_table(noise);

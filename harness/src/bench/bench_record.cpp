@@ -14,7 +14,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json text_or_null(const std::string& text) { return text.empty() ? json() : json(text); }
+json text_or_no_text(const std::string& text) { return text.empty() ? json() : json(text); }
 
 template <class Value>
 json value_or_null(const std::optional<Value>& value) {
@@ -26,18 +26,18 @@ json machine_json(const bench_machine& machine) {
   result["gpus"] = json::array();
   for (const auto& gpu : machine.gpus) {
     result["gpus"].push_back({{"description", gpu.description},
-                              {"model", text_or_null(gpu.model)},
-                              {"uuid", text_or_null(gpu.uuid)},
+                              {"model", text_or_no_text(gpu.model)},
+                              {"uuid", text_or_no_text(gpu.uuid)},
                               {"numa_node", value_or_null(gpu.numa_node)},
                               {"nvlinks_count", value_or_null(gpu.links)},
                               {"nvlink_mb_s", value_or_null(gpu.link_mb_s)}});
   }
-  result["driver_version"] = text_or_null(machine.driver_version);
-  result["cuda_runtime"] = text_or_null(machine.cuda_runtime);
-  result["cuda_driver"] = text_or_null(machine.cuda_driver);
-  result["states_not_read_because"] = text_or_null(machine.nvml_why_not);
-  result["cpus_allowed"] = text_or_null(machine.cpus_allowed);
-  result["memory_nodes_allowed"] = text_or_null(machine.memory_allowed);
+  result["driver_version"] = text_or_no_text(machine.driver_version);
+  result["cuda_runtime"] = text_or_no_text(machine.cuda_runtime);
+  result["cuda_driver"] = text_or_no_text(machine.cuda_driver);
+  result["states_not_read_because"] = text_or_no_text(machine.nvml_why_not);
+  result["cpus_allowed"] = text_or_no_text(machine.cpus_allowed);
+  result["memory_nodes_allowed"] = text_or_no_text(machine.memory_allowed);
   return result;
 }
 

@@ -6,7 +6,7 @@
 namespace switchyard::harness {
 namespace {
 
-struct column {
+struct table_column {
   std::string name;
   std::string (*cell)(const bench_point& point, const bench_figures& figures);
 };
@@ -19,8 +19,8 @@ std::string median_cell(const std::vector<double>& values) {
 
 std::string rate_cell(std::uint64_t bytes, double time_us) { return text_or_null("%.1f", rate_gb_s(bytes, time_us)); }
 
-std::vector<column> columns_of(const extra_rates& rates) {
-  std::vector<column> columns{
+std::vector<table_column> columns_of(const extra_rates& rates) {
+  std::vector<table_column> columns{
       {"tokens", [](const auto& point, const auto&) { return std::to_string(point.tokens); }},
       {"transport", [](const auto& point, const auto&) { return transport_text(point.asked, point.taken); }},
       {"round trip us", [](const auto&, const auto& of) { return two(of.round_trip_us); }},

@@ -10,8 +10,6 @@
 namespace switchyard::harness::gate {
 namespace {
 
-constexpr double whole = 100;
-
 /// Finer than any clock.
 std::string number_text(double value) { return formatted("%.9g", value); }
 

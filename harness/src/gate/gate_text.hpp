@@ -8,6 +8,8 @@
 
 namespace switchyard::harness::gate {
 
+inline constexpr double whole = 100;  ///< in percent
+
 inline std::string formatted(const char* format, double value) {
   std::array<char, 64> text{};
   (void)std::snprintf(text.data(), text.size(), format, value);

@@ -73,7 +73,6 @@ double median_us(std::vector<double> values) {
 }
 
 shift_floor floor_of(double base_median_us, std::optional<double> noise_us, const gate_rules& rules) {
-  constexpr double whole = 100;
   shift_floor result{base_median_us * rules.percent / whole, floor_source::percent};
   if (rules.least_us > result.us) result = {rules.least_us, floor_source::least_us};
   if (noise_us.value_or(0) > result.us) result = {*noise_us, floor_source::noise};

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench_scenarios.hpp"
+#include "gate_text.hpp"
 #include "switchyard/harness/gate/sample_set.hpp"
 
 namespace switchyard::harness::gate {
@@ -35,7 +36,6 @@ json launch_failed_json(int launch, const std::string& why) {
 }
 
 json noise_json(const std::string& scenario, std::size_t launches, const aa_noise& noise) {
-  constexpr double whole = 100;
   return {{"record", "noise"},
           {"scenario", scenario},
           {"launches", launches},

@@ -12,7 +12,6 @@
 namespace switchyard::harness::gate {
 namespace {
 
-constexpr double whole = 100;
 constexpr std::size_t slowed_at_a_time = 10;  ///< every tenth
 
 struct candidate {

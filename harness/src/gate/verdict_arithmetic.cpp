@@ -64,7 +64,6 @@ std::string arithmetic_of(const scenario_verdict& one, const gate_rules& rules) 
   }
   if (!one.has_times() || one.judged == 0) return text;
   const auto pairs = std::to_string(one.base_us.size() * one.current_us.size());
-  constexpr double whole = 100;
   text += "  U test   slower in " + formatted("%.1f", one.test.u) + " of " + pairs +
           " pairs (ties count half); two-sided p = " + q_text(one.test.p_two_sided) +
           (one.test.method == rank_sum_method::exact ? ", all ways counted" : ", by the normal approximation") + '\n';

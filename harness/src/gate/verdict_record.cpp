@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "gate_text.hpp"
 #include "switchyard/harness/scenario_error.hpp"
 
 namespace switchyard::harness::gate {
@@ -98,7 +99,6 @@ void check(const recorded_verdict& recorded, const std::string& where) {
 }  // namespace
 
 json to_json(const scenario_verdict& one, const gate_rules& rules) {
-  constexpr double whole = 100;
   json record;
   record["record"] = "gate_verdict";
   record["schema"] = verdict_schema;

@@ -7,8 +7,6 @@
 namespace switchyard::harness::gate {
 namespace {
 
-constexpr double whole = 100;
-
 std::string row_of(const scenario_verdict& one) {
   const auto time = [](const std::vector<double>& times, double median) {
     return times.empty() ? std::string("null") : us_text(median);

@@ -10,7 +10,7 @@
 namespace switchyard::harness {
 namespace {
 
-constexpr std::uint64_t seed = 1;
+constexpr std::uint64_t recorded_seed = 1;
 
 /// Every header word that rank 0 posts to rank 1, from the one numbered `first` on, says something else.
 std::shared_ptr<injection::injector> other_headers(std::uint64_t first, std::uint64_t at_most) {
@@ -29,7 +29,7 @@ std::shared_ptr<injection::injector> other_headers(std::uint64_t first, std::uin
 case_result run_with(const case_spec& spec, const std::shared_ptr<injection::injector>& plan) {
   arena memory(required_bytes(spec));
   run_options options;
-  options.seed = seed;
+  options.seed = recorded_seed;
   options.make_fabric = [&](int) { return injection::make_injecting_host_fabric(plan); };
   return run_case(spec, memory, options);
 }
@@ -44,7 +44,7 @@ TEST(record_of_mismatch, names_rank_field_and_both_values) {
   const auto run = record_run(
       {spec},
       [&](const case_spec& which) { return run_with(which, other_headers(counted->matches(), ~std::uint64_t{0})); },
-      seed);
+      recorded_seed);
   EXPECT_EQ(run.code, exit_code::failed);
   const auto record = nlohmann::json::parse(run.lines);
   EXPECT_EQ(record["status"], "fail") << record;
@@ -61,7 +61,7 @@ TEST(record_of_mismatch, names_rank_field_and_both_values) {
   EXPECT_NE(run.shown.find("rank 1: step_mismatch in dispatch, incarnation: expected 1, got 3, rank 0"),
             std::string::npos)
       << run.shown;
-  leave_records("switchyard_mismatch.jsonl", 1, seed, run.lines);
+  leave_records("switchyard_mismatch.jsonl", 1, recorded_seed, run.lines);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 const std::string at = "t.json: /scenarios/0/";
 
-std::string one(const std::string& more) { return suite_text(scenario_text(more)); }
+std::string routed(const std::string& more) { return suite_text(scenario_text(more)); }
 
 std::string counted(const std::string& more) {
   return suite_text(R"({"name": "s", "sentence": "x", "ranks": 4, "profile": "tiny")" + more + "}");
@@ -15,23 +15,23 @@ std::string counted(const std::string& more) {
 
 TEST(bad_routing, values_of_fields) {
   expect_refusals({
-      {one(R"(, "routing": "hot")"),
+      {routed(R"(, "routing": "hot")"),
        at + R"(routing: "hot": must be one of uniform, balanced, zipf, hot_rank, hot_expert)"},
-      {one(R"(, "zipf_exponent_percent": 1001)"),
+      {routed(R"(, "zipf_exponent_percent": 1001)"),
        at + "zipf_exponent_percent: 1001: must be an integer from 0 to 1000"},
-      {one(R"(, "hot_percent": 101)"), at + "hot_percent: 101: must be an integer from 0 to 100"},
-      {one(R"(, "hot_rank": 256)"), at + "hot_rank: 256: must be an integer from 0 to 255"},
-      {one(R"(, "hot_expert": -1)"), at + "hot_expert: -1: must be an integer from 0 to 1048575"},
-      {one(R"(, "expert_groups": 0)"), at + "expert_groups: 0: must be an integer from 1 to 256"},
-      {one(R"(, "groups_per_token": 257)"), at + "groups_per_token: 257: must be an integer from 1 to 256"},
-      {one(R"(, "duplicate_percent": 101)"), at + "duplicate_percent: 101: must be an integer from 0 to 100"},
-      {one(R"(, "empty_ranks": 256)"), at + "empty_ranks: 256: must be an integer from 0 to 255"},
-      {one(R"(, "late_rank": -1)"), at + "late_rank: -1: must be an integer from 0 to 255"},
-      {one(R"(, "values": "zeros")"), at + R"(values: "zeros": must be one of random, ones, nan_rows, bits)"},
-      {one(R"(, "experts": "one")"), at + R"(experts: "one": must be one of scaled, identity)"},
-      {one(R"(, "runtime_max_tokens_from": "max")"),
+      {routed(R"(, "hot_percent": 101)"), at + "hot_percent: 101: must be an integer from 0 to 100"},
+      {routed(R"(, "hot_rank": 256)"), at + "hot_rank: 256: must be an integer from 0 to 255"},
+      {routed(R"(, "hot_expert": -1)"), at + "hot_expert: -1: must be an integer from 0 to 1048575"},
+      {routed(R"(, "expert_groups": 0)"), at + "expert_groups: 0: must be an integer from 1 to 256"},
+      {routed(R"(, "groups_per_token": 257)"), at + "groups_per_token: 257: must be an integer from 1 to 256"},
+      {routed(R"(, "duplicate_percent": 101)"), at + "duplicate_percent: 101: must be an integer from 0 to 100"},
+      {routed(R"(, "empty_ranks": 256)"), at + "empty_ranks: 256: must be an integer from 0 to 255"},
+      {routed(R"(, "late_rank": -1)"), at + "late_rank: -1: must be an integer from 0 to 255"},
+      {routed(R"(, "values": "zeros")"), at + R"(values: "zeros": must be one of random, ones, nan_rows, bits)"},
+      {routed(R"(, "experts": "one")"), at + R"(experts: "one": must be one of scaled, identity)"},
+      {routed(R"(, "runtime_max_tokens_from": "max")"),
        at + R"(runtime_max_tokens_from: "max": must be one of tokens, capacity, drawn, own_tokens)"},
-      {one(R"(, "padding_rows": 3)"), at + R"(padding_rows: 3: must be counts such as "32" or "0:32:32/8": steps)"},
+      {routed(R"(, "padding_rows": 3)"), at + R"(padding_rows: 3: must be counts such as "32" or "0:32:32/8": steps)"},
       {counted(R"(, "token_counts": "08")"), at + R"(token_counts: "08": must be counts such as )"},
       {counted(R"(, "token_counts": "")"), at + R"(token_counts: "": must be counts such as )"},
   });
@@ -39,25 +39,25 @@ TEST(bad_routing, values_of_fields) {
 
 TEST(bad_routing, laws_that_do_not_fit_the_case) {
   expect_refusals({
-      {one(R"(, "routing": "hot_rank", "hot_rank": 4)"), at + "hot_rank: 4: must be below ranks (4) (case t/s)"},
-      {one(R"(, "routing": "hot_expert", "hot_expert": 10)"),
+      {routed(R"(, "routing": "hot_rank", "hot_rank": 4)"), at + "hot_rank: 4: must be below ranks (4) (case t/s)"},
+      {routed(R"(, "routing": "hot_expert", "hot_expert": 10)"),
        at + "hot_expert: 10: must be below num_experts (10) (case t/s)"},
-      {one(R"(, "routing": "grouped", "expert_groups": 11)"),
+      {routed(R"(, "routing": "grouped", "expert_groups": 11)"),
        at + "expert_groups: 11: must be at most num_experts (10) (case t/s)"},
-      {one(R"(, "routing": "grouped", "expert_groups": 3)"),
+      {routed(R"(, "routing": "grouped", "expert_groups": 3)"),
        at + "groups_per_token: must be at most expert_groups (3) (case t/s)"},
       // Groups of 3, 3, 2 and 2 experts: the smallest two have 4, the smallest three 7.
-      {one(R"(, "routing": "grouped", "expert_groups": 4, "groups_per_token": 1)"),
+      {routed(R"(, "routing": "grouped", "expert_groups": 4, "groups_per_token": 1)"),
        at + "groups_per_token: 1: must be groups with at least top_k (4) experts; the smallest 1 of 4 groups have 2 "
             "(case t/s)"},
-      {one(R"(, "hot_percent": 5)"),
+      {routed(R"(, "hot_percent": 5)"),
        at + "hot_percent: 5: belongs to routing hot_rank or hot_expert, but routing is uniform (case t/s)"},
-      {one(R"(, "routing": "hot_rank", "zipf_exponent_percent": 5)"),
+      {routed(R"(, "routing": "hot_rank", "zipf_exponent_percent": 5)"),
        at + "zipf_exponent_percent: 5: belongs to routing zipf, but routing is hot_rank (case t/s)"},
-      {one(R"(, "routing": "zipf", "hot_rank": 1)"), at + "hot_rank: 1: belongs to routing hot_rank, but"},
-      {one(R"(, "routing": "zipf", "hot_expert": 1)"), at + "hot_expert: 1: belongs to routing hot_expert, but"},
-      {one(R"(, "expert_groups": 2)"), at + "expert_groups: 2: belongs to routing grouped, but"},
-      {one(R"(, "groups_per_token": 2)"), at + "groups_per_token: 2: belongs to routing grouped, but"},
+      {routed(R"(, "routing": "zipf", "hot_rank": 1)"), at + "hot_rank: 1: belongs to routing hot_rank, but"},
+      {routed(R"(, "routing": "zipf", "hot_expert": 1)"), at + "hot_expert: 1: belongs to routing hot_expert, but"},
+      {routed(R"(, "expert_groups": 2)"), at + "expert_groups: 2: belongs to routing grouped, but"},
+      {routed(R"(, "groups_per_token": 2)"), at + "groups_per_token: 2: belongs to routing grouped, but"},
   });
 }
 
@@ -93,9 +93,9 @@ TEST(bad_routing, strides_that_contradict) {
   const std::string own = R"(, "runtime_max_tokens_from": "own_tokens")";
   const std::string fault = R"(, "expected_fault": "step_mismatch")";
   expect_refusals({
-      {one(R"(, "runtime_max_tokens": 8, "runtime_max_tokens_from": "drawn")"),
+      {routed(R"(, "runtime_max_tokens": 8, "runtime_max_tokens_from": "drawn")"),
        at + "runtime_max_tokens_from: drawn: cannot be set beside runtime_max_tokens: one of them says what T is"},
-      {one(R"(, "runtime_max_tokens_from": "capacity", "variation": "vary")"),
+      {routed(R"(, "runtime_max_tokens_from": "capacity", "variation": "vary")"),
        at + "runtime_max_tokens_from: capacity: cannot go with variation vary, which draws T (case t/s)"},
       {counted(R"(, "token_counts": "5:17:3:32")" + own),
        at + "expected_fault: must be step_mismatch where every rank passes its own tokens as runtime_max_tokens"},
@@ -103,12 +103,12 @@ TEST(bad_routing, strides_that_contradict) {
        at + "expected_fault: timeout: must be step_mismatch where"},
       {counted(R"(, "token_counts": "5:17:3:32", "inject": {"kind": "stop", "rank": 1})" + own + fault),
        at + "runtime_max_tokens_from: own_tokens: cannot go with inject: one fault a case (case t/s)"},
-      {one(own + fault),
+      {routed(own + fault),
        at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which ranks "
             "surely disagree: equal counts make no fault (case t/s)"},
       {counted(R"(, "steps": 2, "token_counts": "4/4/2:4:4:4")" + own + fault),
        at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which"},
-      {one(R"(, "empty_ranks": 4)" + own + fault),
+      {routed(R"(, "empty_ranks": 4)" + own + fault),
        at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which"},
       {counted(R"(, "tokens": 1, "empty_ranks": 1)" + own + fault),
        at + "runtime_max_tokens_from: own_tokens: needs token_counts, empty_ranks or a trace by which"},
@@ -121,8 +121,8 @@ TEST(bad_routing, values_and_lateness_that_do_not_fit_the_case) {
   expect_refusals({
       {counted(R"(, "tokens": 3, "values": "nan_rows")"),
        at + "values: nan_rows: needs hidden states that travel in dtype: the bytes of other formats are opaque"},
-      {one(R"(, "late_rank": 1)"), at + "late_us: missing: late_rank says who sleeps, late_us how long at most"},
-      {one(R"(, "late_us": 5, "late_rank": 4)"), at + "late_rank: 4: must be below ranks (4) (case t/s)"},
+      {routed(R"(, "late_rank": 1)"), at + "late_us: missing: late_rank says who sleeps, late_us how long at most"},
+      {routed(R"(, "late_us": 5, "late_rank": 4)"), at + "late_rank: 4: must be below ranks (4) (case t/s)"},
   });
 }
 

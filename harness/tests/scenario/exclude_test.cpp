@@ -11,11 +11,11 @@ namespace {
 
 using ids = std::vector<std::string>;
 
-std::string swept(const std::string& group) {
+std::string swept_shape(const std::string& group) {
   return R"({"name": "s", "sentence": "x", "num_experts": 10, "top_k": 4, "hidden_size": 64, "sweep": )" + group + "}";
 }
 
-suite suite_of(const std::string& group) { return parse_suite(suite_text(swept(group)), "t.json"); }
+suite suite_of(const std::string& group) { return parse_suite(suite_text(swept_shape(group)), "t.json"); }
 
 std::string refused(const std::string& group, rule_kind kind) {
   try {
@@ -35,13 +35,13 @@ expand_options with_ranks(std::int64_t ranks) {
 }
 
 TEST(exclude, a_product_does_not_make_what_a_pattern_matches) {
-  EXPECT_EQ(ids_of(cases_of_text(swept(R"({"kind": "product", "axes": {"ranks": [2, 3], "tokens": [0, 1, 2]},
+  EXPECT_EQ(ids_of(cases_of_text(swept_shape(R"({"kind": "product", "axes": {"ranks": [2, 3], "tokens": [0, 1, 2]},
                 "exclude": [{"ranks": [2], "tokens": [0, 2]}, {"tokens": [1], "ranks": [3]}]})"))),
             (ids{"t/s@ranks=2,tokens=1", "t/s@ranks=3,tokens=0", "t/s@ranks=3,tokens=2"}));
 }
 
 TEST(exclude, pairwise_makes_every_pair_but_the_excluded) {
-  const auto cases = cases_of_text(swept(R"({"kind": "pairwise",
+  const auto cases = cases_of_text(swept_shape(R"({"kind": "pairwise",
       "axes": {"ranks": [2, 3, 4], "tokens": [0, 1, 2], "blocks": [1, 2], "inject.step": [0, 1], "inject.rank": [1],
                "inject.kind": ["stop"],
                "expected_fault": ["timeout"], "topk_weights": [true, false], "variation": ["fixed", "vary"]},
