@@ -138,7 +138,7 @@ TEST(tune, is_inconclusive_when_no_step_goes_by_lamport) {
 
 /// What a bench of these transports prints at 64 and 128 tokens, lamport being faster at 64; the records it writes.
 std::string concluded(const std::vector<bench_transport>& transports, std::vector<nlohmann::json>& records) {
-  const auto path = testing::TempDir() + "measured_output.jsonl";
+  const auto path = testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + ".jsonl";
   const auto options = options_of(transports);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
