@@ -189,7 +189,8 @@ harness::exit_code bench_by_launches(const launch_arguments& launch, const bench
   std::vector<gate::launched_side> sides(1);
   const int launches = read_launches(launch) * (launch.aa ? 2 : 1);
   const auto save_it = [&] { save(sides[0], {}, bench.out); };
-  gate::run_launches({{command_of(launch.program, bench)}, launches, bench_patience(options), save_it}, sides, tell_line);
+  gate::run_launches({{command_of(launch.program, bench)}, launches, bench_patience(options), save_it}, sides,
+                     tell_line);
   const auto noise = launch.aa ? gate::noise_of(sides[0]) : noises();
   save(sides[0], noise, bench.out);
   if (launch.aa) std::cout << noise_table(noise);
