@@ -198,7 +198,7 @@ class cuda_workspace final : public fabric_workspace {
     fill(request_.layout.offset_of(layout::region::round_state), &round, sizeof(round));
     const auto mask = layout::first_rank_mask(request_.ep_size);
     fill(request_.layout.offset_of(layout::region::rank_mask), &mask, sizeof(mask));
-    const layout::notice_words notice{0, layout::every_rank()};
+    const layout::notice_words notice{0, layout::heard_ranks(start.active, request_.layout.dims.rank_masks)};
     fill(request_.layout.offset_of(layout::region::notice), &notice, sizeof(notice));
     const std::vector<layout::block_state> blocks(layout::max_lamport_blocks, layout::first_block_state(round));
     fill(request_.layout.offset_of(layout::region::lamport_blocks), blocks.data(), blocks.size() * sizeof(blocks[0]));
