@@ -89,4 +89,36 @@ void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memo
   }
 }
 
+void remap_slices(const rank_meeting& meeting, const driver_api& api, symmetric_memory& memory, int rank,
+                  const std::function<void()>& initialise) {
+  try {
+    exported_slice mine{api, {}};
+    const auto slices = collective_step<slice_handle>(meeting, [&] {
+      memory.prepare();
+      mine.handle = memory.export_slice();
+      return mine.handle;
+    });
+    (void)collective_step<nothing>(meeting, [&]() -> nothing {
+      for (std::size_t place = 0; place < slices.size(); ++place) {
+        if (meeting.ranks()[place] != rank) memory.prepare_peer(meeting.ranks()[place], slices[place]);
+      }
+      return {};
+    });
+  } catch (...) {
+    memory.discard();
+    throw;
+  }
+  // Everybody has everything. From here on slices change.
+  try {
+    (void)collective_step<nothing>(meeting, [&]() -> nothing {
+      memory.remap();
+      initialise();
+      return {};
+    });
+  } catch (...) {
+    memory.discard();
+    throw;
+  }
+}
+
 }  // namespace switchyard::cuda
