@@ -326,7 +326,7 @@ TEST_P(survivors, meet_by_a_backend_of_their_own_as_well_and_must_agree_on_who_t
 // Every subset of the ranks, one after another: who leaves now and then still launches what nobody waits for any more.
 TEST_P(survivors, of_drawn_subsets_are_exact) {
   constexpr int ranks = 4;
-  constexpr int rounds = 100;
+  constexpr int rounds = 250;
   auto options = options_of(ranks, 20s);
   options.config.timeout = 10ms;  // of the step that fails; the one before has the warm-up deadline
   group_of_survivors all(options);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <bit>
 #include <chrono>
 #include <thread>
@@ -45,6 +46,7 @@ TEST_P(round_snapshot_of, a_phase_that_runs_is_not_quiet_and_one_that_is_over_is
   test::host_group group(options);
   const auto quiet = [&](int rank) { return is_quiet(look(group.instance(rank), options)); };
   const auto ids = test::spread_ids(3, 30);
+  std::barrier both_have_looked(2);
   test::on_every_rank(3, [&](int rank) {
     EXPECT_TRUE(quiet(rank)) << "nothing has run";
     for (int step = 0; step < 3; ++step) {
@@ -60,6 +62,7 @@ TEST_P(round_snapshot_of, a_phase_that_runs_is_not_quiet_and_one_that_is_over_is
       EXPECT_FALSE(quiet(rank)) << "rank " << rank;
       std::this_thread::sleep_for(1ms);
     }
+    both_have_looked.arrive_and_wait();
     if (rank == 0) group.instance(0).abort("enough");
     group.stream(rank).synchronize();
     EXPECT_TRUE(quiet(rank)) << "a phase that has failed";

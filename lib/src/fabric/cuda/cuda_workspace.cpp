@@ -15,6 +15,7 @@
 #include "fabric/cuda/kernels.hpp"
 #include "fabric/cuda/launch_shape.hpp"
 #include "fabric/cuda/pinned_pool.hpp"
+#include "fabric/cuda/slice_layout.hpp"
 #include "fabric/cuda/symmetric_memory.hpp"
 #include "switchyard/spec/errors.hpp"
 
@@ -54,16 +55,6 @@ class private_event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// The table of the ranks' bases lies behind the workspace in the same slice: freeing memory of its own would wait for
-/// everything on the device.
-std::uint64_t bases_offset(const layout::workspace_layout& layout) {
-  return (layout.total_bytes + layout::region_alignment - 1) / layout::region_alignment * layout::region_alignment;
-}
-
-std::uint64_t slice_bytes_for(const workspace_request& request) {
-  return bases_offset(request.layout) + static_cast<std::uint64_t>(request.ep_size) * sizeof(std::byte*);
-}
-
 class cuda_workspace final : public fabric_workspace, private recoverable {
  public:
   /// Precondition: the request's device is current; make_workspace sees to it.
@@ -72,7 +63,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
         request_(request),
         room_(prepare_kernels(most_scratch_bytes(request.layout.dims), stream_.get())),
         pinned_(take_pinned()),
-        memory_(std::in_place, api, request.device, request.rank, request.ep_size, slice_bytes_for(request)) {
+        memory_(std::in_place, api, request.device, request.rank, request.ep_size, needed_slice_bytes(request.layout)) {
     if (room_.narrow == 0) {
       throw unsupported("device " + std::to_string(request.device) + " has too little shared memory for a block with " +
                         "its tables for " + std::to_string(request.ep_size) + " ranks");
