@@ -135,6 +135,7 @@ case_state::case_state(const case_spec& which, const run_options& how, arena& fr
       before_construction(which.ep_size),
       after_construction(which.ep_size),
       before_recovery(which.ep_size),
+      after_recovery(which.ep_size),
       after_steps(which.ep_size),
       live(static_cast<std::size_t>(which.ep_size), nullptr),
       outcomes(static_cast<std::size_t>(which.ep_size)) {
@@ -157,6 +158,7 @@ void case_state::call_off(const std::string& reason) {
   before_construction.call_off();
   after_construction.call_off();
   before_recovery.call_off();
+  after_recovery.call_off();
   const std::lock_guard lock(mutex);  // a rank takes itself out of `live` before it destroys its end
   called_off = true;
   when_called_off.notify_all();

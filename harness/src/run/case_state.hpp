@@ -77,6 +77,7 @@ struct case_state {
   meeting before_construction;
   meeting after_construction;
   meeting before_recovery;
+  meeting after_recovery;
   meeting after_steps;
   std::atomic<bool> construction_failed{false};
   std::atomic<std::uint64_t> progress{0};  ///< counts what ranks get done; a watchdog looks whether it moves

@@ -90,7 +90,7 @@ void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memo
 }
 
 void remap_slices(const rank_meeting& meeting, const driver_api& api, symmetric_memory& memory, int rank,
-                  const std::function<void()>& initialise) {
+                  const std::function<void()>& settle, const std::function<void()>& initialise) {
   try {
     exported_slice mine{api, {}};
     const auto slices = collective_step<slice_handle>(meeting, [&] {
@@ -111,6 +111,7 @@ void remap_slices(const rank_meeting& meeting, const driver_api& api, symmetric_
   // Everybody has everything. From here on slices change.
   try {
     (void)collective_step<nothing>(meeting, [&]() -> nothing {
+      settle();
       memory.remap();
       initialise();
       return {};

@@ -33,8 +33,9 @@ void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memo
 /// is done before anything changes, on every rank, which takes the memory of both for a moment: when that fails, every
 /// rank throws and has what it had. What fails later, on any rank, is thrown by all as well; then slices may be new,
 /// not mapped, or as they were, but the rank's own is mapped unless the driver refuses even that, and another attempt
-/// mends all of it. Precondition: nothing on the device uses this rank's addresses.
+/// mends all of it. `settle` is called right before slices change: from its return on nothing on the device may use
+/// this rank's addresses.
 void remap_slices(const rank_meeting& meeting, const driver_api& api, symmetric_memory& memory, int rank,
-                  const std::function<void()>& initialise);
+                  const std::function<void()>& settle, const std::function<void()>& initialise);
 
 }  // namespace switchyard::cuda

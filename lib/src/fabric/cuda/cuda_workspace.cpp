@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -155,6 +156,8 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   }
 
   void abort() override {
+    const std::unique_lock lock(next_life_, std::try_to_lock);
+    if (!lock) return;  // it is poisoned, and its addresses may have no memory just now
     const device_guard guard(request_.device);
     launch_abort(handle_, stream_.get());
     aborted_.store(true, std::memory_order_release);
@@ -199,8 +202,12 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   }
 
   void restart(const fresh_start& start, const rank_meeting& meeting) override {
+    const std::lock_guard lock(next_life_);
     const device_guard guard(request_.device);
-    remap_slices(meeting, api_, *memory_, request_.rank, [&] {
+    const auto settle = [&] {
+      await_stream(clock::now() + meeting.remaining(), "workspace: an abort of another thread");
+    };
+    remap_slices(meeting, api_, *memory_, request_.rank, settle, [&] {
       initialise(start, state_of_faults::poisoned);
       await_stream(clock::now() + meeting.remaining(), "workspace: filling in");
     });
@@ -319,6 +326,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   std::optional<symmetric_memory> memory_;  // until the destructor
   protocol::workspace_handle handle_;
   std::atomic<bool> aborted_{false};
+  std::mutex next_life_;  ///< of a restart and of abort()
 };
 
 }  // namespace

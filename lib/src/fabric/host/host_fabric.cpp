@@ -68,7 +68,7 @@ struct shared_part {
   host_memory memory;
   layout::fault_mailbox mailbox;
   entry_count inside;    ///< whoever may store into peers' memory
-  std::mutex next_life;  ///< of a restart, and of those who end this life from outside
+  std::mutex next_life;  ///< of a restart, and of those who end this life, here or from outside
 };
 
 class host_workspace final : public fabric_workspace, private recoverable {
@@ -132,6 +132,8 @@ class host_workspace final : public fabric_workspace, private recoverable {
   }
 
   void abort() override {
+    const std::unique_lock lock(part_->next_life, std::try_to_lock);
+    if (!lock) return;  // it is poisoned, or being so
     host_block block;
     const entry_count::visit visit(part_->inside);
     protocol::abort_workspace(block, handle_);

@@ -52,7 +52,8 @@ class remap_slices_test : public testing::Test {
       const auto part = backends_[static_cast<std::size_t>(rank)]->part_of(active, patience);
       const rank_meeting meeting("recover", *part, ranks, patience);
       try {
-        remap_slices(meeting, api_, *views_[static_cast<std::size_t>(rank)], rank, [&] {
+        const auto settle = [&] { EXPECT_EQ(seen(rank, rank), before); };
+        remap_slices(meeting, api_, *views_[static_cast<std::size_t>(rank)], rank, settle, [&] {
           EXPECT_NE(seen(rank, rank), before);
           ++initialised;
         });
@@ -121,7 +122,9 @@ TEST_F(remap_slices_test, a_rank_that_does_not_come_leaves_the_others_what_they_
   on_every_rank(num_ranks, [&](int rank) {
     if (rank == 1) return;
     const rank_meeting meeting("recover", *backends_[static_cast<std::size_t>(rank)], std::chrono::milliseconds(100));
-    EXPECT_THROW(remap_slices(meeting, api_, *views_[static_cast<std::size_t>(rank)], rank, [] {}), peer_fault);
+    EXPECT_THROW(remap_slices(
+                     meeting, api_, *views_[static_cast<std::size_t>(rank)], rank, [] {}, [] {}),
+                 peer_fault);
   });
   EXPECT_EQ(seen(2, 0), before);
   expect_all_see_the_same();
