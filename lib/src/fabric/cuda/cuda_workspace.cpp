@@ -179,10 +179,13 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
  private:
   using clock = std::chrono::steady_clock;
 
-  /// Replays of graphs, which nobody tells the library of, are seen where they are in the middle of a phase.
+  /// Waits for all that the stream of the last call has been given, not only by the library: experts read the views,
+  /// and would find no memory there. Replays of graphs on another stream, which nobody tells the library of, are seen
+  /// where they are in the middle of a phase.
   [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override {
     const device_guard guard(request_.device);
     const auto deadline = clock::now() + timeout;
+    mark_end_of_stream();
     if (!wait_for([&] { return cudaEventQuery(last_launch_.get()); }, deadline, "the last launch")) return false;
     do {
       if (!take_snapshot(deadline)) return false;
@@ -226,6 +229,14 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     await_stream(clock::now() + std::chrono::nanoseconds(request_.warmup_timeout_ns), "workspace: ending the fault");
     before_ = {.num_blocks = 0};
     aborted_.store(false, std::memory_order_release);
+  }
+
+  void mark_end_of_stream() {
+    if (!last_stream_) return;
+    auto capturing = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(*last_stream_, &capturing), "whether the stream is being captured");
+    if (capturing != cudaStreamCaptureStatusNone) throw cuda_error("the stream of the last call is being captured");
+    check(cudaEventRecord(last_launch_.get(), *last_stream_), "marking the end of the stream");
   }
 
   /// Asks `query` again and again until it is no longer not ready, or the deadline has passed: then false.
@@ -307,6 +318,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
 
   /// For drain().
   void mark_launch(stream_ref stream) {
+    last_stream_ = stream.cuda();
     auto capturing = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream.cuda(), &capturing), "whether the stream is being captured");
     // An event of a graph could not be waited for.
@@ -319,6 +331,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   workspace_request request_;
   private_stream stream_;
   private_event last_launch_;
+  std::optional<cudaStream_t> last_stream_;  ///< of the caller's, where replays of what it captured there run, too
   kernel_room room_;
   device_share share_;
   phase_plan before_{.num_blocks = 0};  ///< the last launch's
