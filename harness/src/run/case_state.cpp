@@ -18,10 +18,10 @@ constexpr std::chrono::nanoseconds least_warmup = 10s;
 
 bool meeting::arrive_and_wait() {
   std::unique_lock lock(mutex_);
-  --expected_;
+  if (--expected_ <= 0 && !called_off_) complete_ = true;
   changed_.notify_all();
-  changed_.wait(lock, [&] { return expected_ <= 0 || called_off_; });
-  return !called_off_;
+  changed_.wait(lock, [&] { return complete_ || called_off_; });
+  return complete_;
 }
 
 void meeting::call_off() {

@@ -111,7 +111,7 @@ bool rank_runner::recover(int behind) {
   return state_.after_recovery.arrive_and_wait();
 }
 
-bool rank_runner::is_left_out() const { return spec_.leaves_out && spec_.inject->rank == rank_; }
+bool rank_runner::is_left_out() const { return spec_.leaves_out && spec_.inject && spec_.inject->rank == rank_; }
 
 void rank_runner::note_fault() {
   if (exited_) return;

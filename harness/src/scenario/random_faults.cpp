@@ -88,7 +88,7 @@ void draw_injection(random_draft& draft) {
   // What has been destroyed does not come back.
   const bool leaves_out = recovers && (fault.kind == fault_kind::exit || random.chance(1, 3));
   if (says_recover) draft.set("recover", recovers);
-  if (leaves_out) draft.set("recover_without", true);
+  if (leaves_out || (recovers && random.chance(1, 4))) draft.set("recover_without", leaves_out);
   if (leaves_out) draft.set("enable_rank_mask", true);
   const auto due = due_fault(fault);
   draft.set_word("expected_fault", to_string(due));
