@@ -254,13 +254,11 @@ class one_sided_all_to_all::impl {
   }
 
   void recover(comm_backend& backend, const rank_set& active_ranks) {
-    check_alive();
-    check_active_ranks(active_ranks, rank_, ep_size_);
-    if (backend.size() != ep_size_ || backend.rank() != rank_) {
-      throw invalid_argument("recover: the backend is of rank " + std::to_string(backend.rank()) + " of " +
-                             std::to_string(backend.size()) + ", must be this rank's");
-    }
-    recover_workspace(*workspace_, backend, effective_warmup(config_));
+    const auto workspace = held_workspace();
+    if (!workspace) throw state_error("recover: the instance has been destroyed");
+    const recovery_terms terms{active_ranks, rank_, ep_size_, config_.enable_rank_mask};
+    check_active_ranks(terms);
+    recover_workspace(*workspace, backend, terms, effective_warmup(config_));
     in_flight_ = false;
     const std::lock_guard lock(mutex_);
     abort_reason_.clear();

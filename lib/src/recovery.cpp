@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "fabric/collective_step.hpp"
 #include "layout/round_state.hpp"
 #include "switchyard/spec/errors.hpp"
 
@@ -18,55 +20,139 @@ struct standing {
   std::uint32_t drained = 0;
   std::uint32_t epoch = 0;
   std::uint32_t incarnation = 0;
+  rank_set active{};   ///< as it was told
+  rank_set kept_in{};  ///< ranks that are left out, but that it could not keep out
 };
 
 /// Epochs wrap, and ranks of a group are at most two phases apart, but for one that is masked off, which has stayed
 /// behind: by less than 2^31 phases.
 bool is_later(std::uint32_t epoch, std::uint32_t other) { return static_cast<std::int32_t>(epoch - other) > 0; }
 
-}  // namespace
+std::vector<int> ranks_of(const rank_set& set) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < max_ep_size; ++rank) {
+    if (contains(set, rank)) ranks.push_back(rank);
+  }
+  return ranks;
+}
 
-void check_active_ranks(const rank_set& active, int rank, int ep_size) {
-  std::string left_out;
-  for (int each = 0; each < max_ep_size; ++each) {
-    if (each >= ep_size && contains(active, each)) {
-      throw invalid_argument("active_ranks has rank " + std::to_string(each) +
-                             ", must be below ep_size = " + std::to_string(ep_size));
+std::string names_of(const rank_set& set) {
+  std::string names;
+  for (const int rank : ranks_of(set)) names += (names.empty() ? "" : ", ") + std::to_string(rank);
+  return names;
+}
+
+rank_set left_out_of(const recovery_terms& terms) {
+  rank_set left_out{};
+  for (int rank = 0; rank < terms.ep_size; ++rank) {
+    if (!contains(terms.active, rank)) insert(left_out, rank);
+  }
+  return left_out;
+}
+
+/// Whether a backend is of all ranks, or else of the active ones alone. Throws invalid_argument.
+bool is_of_all(const comm_backend& backend, const recovery_terms& terms) {
+  const auto ranks = ranks_of(terms.active);
+  const auto place = std::distance(ranks.begin(), std::find(ranks.begin(), ranks.end(), terms.rank));
+  if (backend.size() == terms.ep_size && backend.rank() == terms.rank) return true;
+  if (backend.size() == static_cast<int>(ranks.size()) && backend.rank() == place) return false;
+  throw invalid_argument("recover: the backend is of rank " + std::to_string(backend.rank()) + " of " +
+                         std::to_string(backend.size()) + ", must be this rank's, " + std::to_string(terms.rank) +
+                         " of " + std::to_string(terms.ep_size) + ", or of the active ranks alone, " +
+                         std::to_string(place) + " of " + std::to_string(ranks.size()));
+}
+
+/// One of the active ranks, made of one of all. Null: the backend itself is to be used.
+std::shared_ptr<comm_backend> part_for(comm_backend& backend, const recovery_terms& terms,
+                                       std::chrono::nanoseconds timeout) {
+  // Also where everybody is active: a rank that does not come shall break this attempt, and no later one.
+  auto part = backend.part_of(terms.active, timeout);
+  if (part != nullptr || left_out_of(terms) == rank_set{}) return part;
+  throw unsupported(
+      "recover: active_ranks leaves out a rank, and the backend has no part_of(): give one of the active ranks alone");
+}
+
+/// Throws unless everybody can start anew.
+void check_standings(const std::vector<standing>& all, const std::vector<int>& ranks) {
+  rank_set stuck{};
+  rank_set kept_in{};
+  for (std::size_t place = 0; place < all.size(); ++place) {
+    if (all[place].active != all[0].active) {
+      throw invalid_argument("recover: active_ranks is " + names_of(all[place].active) + " on rank " +
+                             std::to_string(ranks[place]) + " and " + names_of(all[0].active) + " on rank " +
+                             std::to_string(ranks[0]) + ", must be equal");
     }
-    if (each < ep_size && !contains(active, each)) left_out += (left_out.empty() ? "" : ", ") + std::to_string(each);
+    if (all[place].drained == 0) insert(stuck, ranks[place]);
+    for (std::size_t word = 0; word < kept_in.size(); ++word) kept_in[word] |= all[place].kept_in[word];
   }
-  if (!contains(active, rank)) {
-    throw invalid_argument("active_ranks does not have this rank, " + std::to_string(rank) + ", must");
+  fault_record record;
+  record.missing = stuck;
+  if (stuck != rank_set{}) {
+    throw peer_fault("recover: the launches of rank(s) " + names_of(stuck) + " did not end", record);
   }
-  if (!left_out.empty()) {
-    throw unsupported("active_ranks leaves out rank(s) " + left_out + ": groups without a rank are not there yet");
+  record.missing = kept_in;
+  if (kept_in != rank_set{}) {
+    throw peer_fault("recover: rank(s) " + names_of(kept_in) + ", which are left out, are still in a launch that may " +
+                         "store into the others' memory, which this fabric cannot replace",
+                     record);
   }
 }
 
-void recover_workspace(fabric_workspace& workspace, comm_backend& backend, std::chrono::nanoseconds timeout) {
-  workspace.abort();  // poisons, and frees whatever waits, here and at the peers
-  standing mine;
-  mine.drained = workspace.drain_for(timeout) ? 1 : 0;
-  // Where launches still run nobody starts anew, and where they stand may be changing.
-  const auto position = mine.drained != 0 ? workspace.position() : round_position{};
-  mine.epoch = position.epoch;
-  mine.incarnation = position.incarnation;
-  std::vector<standing> all(static_cast<std::size_t>(backend.size()));
-  backend.allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)), timeout);
+}  // namespace
 
-  std::string stuck;
-  auto start = position;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].drained == 0) stuck += (stuck.empty() ? "" : ", ") + std::to_string(rank);
-    if (is_later(all[rank].epoch, start.epoch)) start.epoch = all[rank].epoch;
-    start.incarnation = std::max(start.incarnation, all[rank].incarnation);
+void check_active_ranks(const recovery_terms& terms) {
+  for (const int rank : ranks_of(terms.active)) {
+    if (rank < terms.ep_size) continue;
+    throw invalid_argument("active_ranks has rank " + std::to_string(rank) +
+                           ", must be below ep_size = " + std::to_string(terms.ep_size));
   }
-  if (!stuck.empty()) throw peer_fault("recover: the launches of rank(s) " + stuck + " did not end", {});
-  // From here on no launch of the old incarnation runs on any rank, so nobody stores into anybody's workspace.
-  start.epoch = layout::next_epoch(layout::next_epoch(start.epoch));
-  ++start.incarnation;
-  workspace.restart(start);
-  backend.barrier(timeout);  // no peer's first launch may meet a workspace that is not new yet
+  if (!contains(terms.active, terms.rank)) {
+    throw invalid_argument("active_ranks does not have this rank, " + std::to_string(terms.rank) + ", must");
+  }
+  const auto left_out = left_out_of(terms);
+  if (left_out != rank_set{} && !terms.rank_masks) {
+    throw unsupported("active_ranks leaves out rank(s) " + names_of(left_out) +
+                      ": enable_rank_mask is false, must be true for that");
+  }
+}
+
+void recover_workspace(fabric_workspace& workspace, comm_backend& backend, const recovery_terms& terms,
+                       std::chrono::nanoseconds timeout) {
+  auto& recovery = workspace.recovery();
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const auto remaining = [&] {
+    return std::max<std::chrono::nanoseconds>(deadline - std::chrono::steady_clock::now(), {});
+  };
+  const bool of_all = is_of_all(backend, terms);
+  workspace.abort();  // poisons, and frees whatever waits, here and at the peers; some may be on their way here
+  const auto part = of_all ? part_for(backend, terms, remaining()) : nullptr;
+  const rank_meeting meeting("recover", part ? *part : backend, ranks_of(terms.active), remaining());
+
+  const auto all = collective_step<standing>(meeting, [&] {
+    standing mine;
+    mine.active = terms.active;
+    // Half of the time, so that a rank whose launches do not end still comes to say so.
+    mine.drained = recovery.drain_for(timeout / 2) ? 1 : 0;
+    if (mine.drained == 0) return mine;  // where it stands may be changing
+    const auto position = recovery.position();
+    mine.epoch = position.epoch;
+    mine.incarnation = position.incarnation;
+    mine.kept_in = recovery.keep_out(left_out_of(terms), std::min(timeout / 4, meeting.remaining()));
+    return mine;
+  });
+  check_standings(all, meeting.ranks());
+
+  // From here on no launch of the old incarnation runs on any active rank, and none elsewhere reaches what is new.
+  fresh_start start{{all[0].epoch, all[0].incarnation}, terms.active};
+  for (const auto& each : all) {
+    if (is_later(each.epoch, start.at.epoch)) start.at.epoch = each.epoch;
+    start.at.incarnation = std::max(start.at.incarnation, each.incarnation);
+  }
+  start.at.epoch = layout::next_epoch(layout::next_epoch(start.at.epoch));
+  ++start.at.incarnation;
+  recovery.restart(start, meeting);
+  meeting.backend().barrier(meeting.remaining());  // no peer's first launch may meet a workspace that is not new yet
+  recovery.open_again();
 }
 
 }  // namespace switchyard

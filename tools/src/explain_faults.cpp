@@ -57,7 +57,8 @@ std::vector<explanation> fault_explanations() {
        "of ranks whatever the case, look at the hardware between them; if it follows the code, run the mutants."},
       {code, to_string(fault_code::aborted), "A rank has called abort(), and its notice ended the phase here.",
        "A local error at that rank that was thrown before its call could enqueue anything; the harness freeing ranks "
-       "after its watchdog saw no progress, or after the run was stopped.",
+       "after its watchdog saw no progress, or after the run was stopped; on the host fabric, others that have "
+       "recovered without this rank.",
        "The rank in origin: its own error came first and says more. reason of the case has it when it was an "
        "exception."},
       {code, to_string(fault_code::mask_changed),

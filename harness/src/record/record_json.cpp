@@ -181,6 +181,7 @@ json spec_json(const case_spec& spec) {
   out["expected_fault"] = to_string(spec.expected_fault);
   out["prompt_verdict"] = spec.prompt_verdict;
   out["recover"] = spec.recovers;
+  out["recover_without"] = spec.leaves_out;
   return out;
 }
 

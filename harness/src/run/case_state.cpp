@@ -18,10 +18,10 @@ constexpr std::chrono::nanoseconds least_warmup = 10s;
 
 bool meeting::arrive_and_wait() {
   std::unique_lock lock(mutex_);
-  --expected_;
+  if (--expected_ <= 0 && !called_off_) complete_ = true;
   changed_.notify_all();
-  changed_.wait(lock, [&] { return expected_ <= 0 || called_off_; });
-  return !called_off_;
+  changed_.wait(lock, [&] { return complete_ || called_off_; });
+  return complete_;
 }
 
 void meeting::call_off() {
@@ -135,6 +135,7 @@ case_state::case_state(const case_spec& which, const run_options& how, arena& fr
       before_construction(which.ep_size),
       after_construction(which.ep_size),
       before_recovery(which.ep_size),
+      after_recovery(which.ep_size),
       after_steps(which.ep_size),
       live(static_cast<std::size_t>(which.ep_size), nullptr),
       outcomes(static_cast<std::size_t>(which.ep_size)) {
@@ -157,6 +158,7 @@ void case_state::call_off(const std::string& reason) {
   before_construction.call_off();
   after_construction.call_off();
   before_recovery.call_off();
+  after_recovery.call_off();
   const std::lock_guard lock(mutex);  // a rank takes itself out of `live` before it destroys its end
   called_off = true;
   when_called_off.notify_all();

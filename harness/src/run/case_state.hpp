@@ -45,7 +45,7 @@ inline constexpr int after_all = 0x7FFFFFFF;
 class meeting {
  public:
   explicit meeting(int expected) : expected_(expected) {}
-  /// Waits until all have come; false when called off.
+  /// Waits until all have come; false when called off before. Everybody gets the same answer, however late they look.
   bool arrive_and_wait();
   void call_off();
 
@@ -53,6 +53,7 @@ class meeting {
   std::mutex mutex_;
   std::condition_variable changed_;
   int expected_;
+  bool complete_ = false;
   bool called_off_ = false;
 };
 
@@ -77,6 +78,7 @@ struct case_state {
   meeting before_construction;
   meeting after_construction;
   meeting before_recovery;
+  meeting after_recovery;
   meeting after_steps;
   std::atomic<bool> construction_failed{false};
   std::atomic<std::uint64_t> progress{0};  ///< counts what ranks get done; a watchdog looks whether it moves

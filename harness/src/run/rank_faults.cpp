@@ -92,20 +92,30 @@ bool rank_runner::recover(int behind) {
   outcome_.steps_before_fault = outcome_.steps_ended;
   // A rank that has stopped would abort its peers, which are to find out by themselves.
   if (!state_.before_recovery.arrive_and_wait()) return false;
-  rank_set all{};
-  for (int rank = 0; rank < spec_.ep_size; ++rank) insert(all, rank);
-  exchange_->recover(*state_.backends[static_cast<std::size_t>(rank_)], all);
+  if (!is_left_out()) {
+    check_guards();  // the workspace may get other memory
+    exchange_->recover(*state_.backends[static_cast<std::size_t>(rank_)], active_ranks_of(spec_, behind));
+    fill_guards();
+  }
   // Inputs of the steps that were lost are not needed any more; what the fault left in the views is poisoned anew.
   state_.ring.finish(rank_, behind - 1);
   mask_.reset();  // recover() has made it whole
   faulted_ = false;
   view_prepared_ = {};
   expert_areas_ = {};
-  return true;
+  for (const auto& [shape, step] : captured_) {
+    if (!is_left_out()) poison_all(step, shape.source);
+  }
+  device_->synchronize();
+  // No peer may store before the guards are filled and the views poisoned.
+  return state_.after_recovery.arrive_and_wait();
 }
+
+bool rank_runner::is_left_out() const { return spec_.leaves_out && spec_.inject && spec_.inject->rank == rank_; }
 
 void rank_runner::note_fault() {
   if (exited_) return;
+  if (is_left_out() && outcome_.steps_before_fault) return;  // its workspace is as the others left it
   const auto fault = exchange_->status();
   if (!outcome_.steps_before_fault) {
     outcome_.fault = fault;

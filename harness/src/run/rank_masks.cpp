@@ -14,6 +14,9 @@ rank_set active_ranks_of(const case_spec& spec, int step) noexcept {
   rank_set active{};
   for (int rank = 0; rank < spec.ep_size; ++rank) {
     const bool is_back = spec.rejoin_step && step >= *spec.rejoin_step;
+    const bool is_left_out =
+        spec.leaves_out && spec.inject && rank == spec.inject->rank && step >= step_behind(*spec.inject);
+    if (is_left_out) continue;
     if (!spec.masked_from || is_back || step < spec.masked_from->at(0, rank)) insert(active, rank);
   }
   return active;

@@ -32,11 +32,14 @@ std::optional<rank_runner::replay_shape> rank_runner::replay_shape_of(int step) 
 
 void rank_runner::capture_steps() {
   for (int step = 0; step < spec_.steps; ++step) {
-    if (ends_at(step, phase::dispatch)) break;
+    if (ends_at(step, phase::dispatch)) {
+      if (!spec_.recovers) break;
+      continue;
+    }
     const auto shape = replay_shape_of(step);
     if (!shape) continue;
     if (!captured_.contains(*shape)) captured_.emplace(*shape, capture(step, *shape));
-    if (ends_at(step, phase::combine)) break;  // the rank's last step; the library would refuse another dispatch
+    if (ends_at(step, phase::combine) && !spec_.recovers) break;
   }
   device_->synchronize();
 }
@@ -65,6 +68,13 @@ rank_runner::captured_step rank_runner::capture(int step, const replay_shape& sh
     call_phase(step, phase::dispatch,
                [&] { made.views = exchange_->dispatch(given, {shape.tokens_per_rank}, device_->stream()); });
   };
+  const auto combine = [&] {
+    auto* output = shape.num_tokens > 0 ? device_->address_of(output_buffer, {}) : nullptr;
+    call_phase(step, phase::combine, [&] {
+      exchange_->combine({between.expert_rows, declared.combine_hidden_size, declared.combine_dtype},
+                         {output, shape.num_tokens}, device_->stream());
+    });
+  };
   const auto rest = [&] {
     between.views = made.views;
     between.combine_hidden_size = shape.combine_hidden_size;
@@ -72,12 +82,7 @@ rank_runner::captured_step rank_runner::capture(int step, const replay_shape& sh
                               ? exchange_->combine_input_buffer(declared.combine_dtype).data
                               : device_->address_of(expert_output_buffer, {});
     replaying.enqueue(between);
-    if (ends_at(step, phase::combine)) return;
-    auto* output = shape.num_tokens > 0 ? device_->address_of(output_buffer, {}) : nullptr;
-    call_phase(step, phase::combine, [&] {
-      exchange_->combine({between.expert_rows, declared.combine_hidden_size, declared.combine_dtype},
-                         {output, shape.num_tokens}, device_->stream());
-    });
+    if (!ends_at(step, phase::combine)) combine();
   };
   if (shape.two_graphs) {
     made.graphs.push_back(replaying.capture(dispatch));
@@ -88,6 +93,8 @@ rank_runner::captured_step rank_runner::capture(int step, const replay_shape& sh
       rest();
     }));
   }
+  // Never replayed: without it the library would refuse the dispatch of the next step.
+  if (ends_at(step, phase::combine)) (void)replaying.capture(combine);
   const auto rows = static_cast<std::size_t>(spec_.ep_size) * static_cast<std::size_t>(shape.tokens_per_rank);
   made.expert_rows = {between.expert_rows,
                       rows * static_cast<std::size_t>(shape.combine_hidden_size) * itemsize(spec_.params.dtype)};
@@ -95,7 +102,7 @@ rank_runner::captured_step rank_runner::capture(int step, const replay_shape& sh
   return made;
 }
 
-// Legal only before the first step: no peer stores yet.
+// Legal only before the first step, or the first after recover(): no peer stores yet.
 void rank_runner::poison_all(const captured_step& step, combine_source source) {
   for (const auto kind : all_payloads) {
     const auto& view = view_of(step.views, kind);

@@ -28,11 +28,10 @@ void rank_runner::run() {
   }
   // Together, so that nobody's deadline runs while others' threads are still being started.
   const bool all_started = state_.before_construction.arrive_and_wait() && !state_.construction_failed;
-  workspace_guards guards;
   try {
     if (all_started) {
       construct();
-      guards = fill_guards();
+      fill_guards();
     }
   } catch (const unsupported& failure) {
     outcome_.unsupported = true;
@@ -54,10 +53,12 @@ void rank_runner::run() {
       error = failure.what();
       abort_quietly(*exchange_, error);
     }
-    state_.before_recovery.call_off();  // nobody is held up by a rank that has not come there
+    // Nobody is held up by a rank that has not come there.
+    state_.before_recovery.call_off();
+    state_.after_recovery.call_off();
     try {
       device_->synchronize();
-      if (outcome_.steps_ended == spec_.steps) read_arrivals();
+      if (outcome_.steps_ended == spec_.steps && !exited_) read_arrivals();
     } catch (const std::exception& failure) {
       if (error.empty()) error = failure.what();
     }
@@ -71,7 +72,7 @@ void rank_runner::run() {
   state_.progress.fetch_add(1, std::memory_order_relaxed);
   state_.after_steps.arrive_and_wait();  // then all writing has ended
   try {
-    if (!exited_) check_guards(guards);
+    if (!exited_) check_guards();
   } catch (const std::exception& failure) {
     if (outcome_.error.empty()) outcome_.error = std::string("guards: ") + failure.what();
   }
@@ -99,12 +100,11 @@ void rank_runner::construct() {
   state_.live[static_cast<std::size_t>(rank_)] = exchange_.get();
 }
 
-workspace_guards rank_runner::fill_guards() {
-  workspace_guards guards(workspace_, state_.regions, state_.workspace_size);
-  guards.fill(
+void rank_runner::fill_guards() {
+  guards_ = workspace_guards(workspace_, state_.regions, state_.workspace_size);
+  guards_.fill(
       [this](std::byte* to, std::span<const std::byte> bytes) { device_->write(to, bytes.data(), bytes.size()); });
   device_->synchronize();  // peers store as soon as they know of it
-  return guards;
 }
 
 void rank_runner::run_steps() {
@@ -211,11 +211,11 @@ void rank_runner::enqueue(std::function<void()> task) {
   });
 }
 
-void rank_runner::check_guards(const workspace_guards& guards) {
+void rank_runner::check_guards() {
   const auto read = [this](std::span<std::byte> into, const std::byte* from) {
     device_->read(into.data(), from, into.size());
   };
-  for (const auto& broken : guards.check(read)) {
+  for (const auto& broken : guards_.check(read)) {
     outcome_.log.add({.verdict = verdict::overrun,
                       .destination = rank_,
                       .buffer = broken.region,

@@ -42,6 +42,8 @@ class rank_runner {
   void run_steps(int first, int last);
   /// What the fault left is kept, then the group starts anew with step `behind`. False when the case was called off.
   bool recover(int behind);
+  /// Whether the others recover without this rank.
+  [[nodiscard]] bool is_left_out() const;
   /// The record that the rank ends with.
   void note_fault();
   /// One step, launched as the case says. False as enqueue_step().
@@ -81,8 +83,8 @@ class rank_runner {
   void end_of_combine(const step_inputs& inputs);
   void poison_output(const step_inputs& inputs);
   void check_fences(const step_inputs& inputs);
-  workspace_guards fill_guards();
-  void check_guards(const workspace_guards& guards);
+  void fill_guards();
+  void check_guards();
   /// What the last step left in the region of that name.
   void read_arrivals();
   [[nodiscard]] std::int64_t nanoseconds_since_start() const;
@@ -128,6 +130,7 @@ class rank_runner {
   std::shared_ptr<injection::launch_switch> launches_;  ///< of a rank that leaves a phase out; else null
   bool exited_ = false;                                 ///< the exchange has been destroyed on purpose
   std::byte* workspace_ = nullptr;
+  workspace_guards guards_;
   std::array<bool, 2> taken_{};   ///< transports, by steps so far
   std::optional<rank_set> mask_;  ///< that this rank set last
 

@@ -174,6 +174,10 @@ void read_faults(case_spec& into, const settings_reader& from) {
   from.require(due || !into.prompt_verdict, "prompt_verdict",
                "needs expected_fault: without a fault there is no verdict");
   into.recovers = from.flag("recover", into.recovers);
+  into.leaves_out = from.flag("recover_without", into.leaves_out);
+  from.require(!into.leaves_out || into.recovers, "recover_without", "needs recover");
+  from.require(!into.leaves_out || into.enable_rank_mask, "recover_without",
+               "needs enable_rank_mask: a group without masks recovers as a whole");
   from.require(!into.recovers || (errs && due), "recover",
                "needs inject and expected_fault: there is nothing else to recover from");
   if (into.runtime_max_tokens_from == runtime_max_rule::own_tokens) {
@@ -191,8 +195,10 @@ void read_faults(case_spec& into, const settings_reader& from) {
                "must be " + std::string(to_string(due_fault(fault))) + " where a rank does this (inject.kind " +
                    std::string(to_string(fault.kind)) + "): that is what its peers record");
   into.inject = fault;
-  from.require(!into.recovers || fault.kind != fault_kind::exit, "recover",
-               "cannot go with inject.kind exit: what has been destroyed does not come back");
+  from.require(
+      !into.recovers || into.leaves_out || fault.kind != fault_kind::exit, "recover",
+      "cannot go with inject.kind exit but where recover_without is set: what has been destroyed does not come "
+      "back");
   from.require(!into.masked_from || !(into.recovers || into.rejoin_step), "masked_from",
                "cannot go with inject where ranks recover, which brings back who was masked off");
   from.require(!into.recovers || step_behind(fault) < into.steps, "recover", "needs a step behind the fault");

@@ -68,10 +68,12 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"ranks", "due", "size of the group"},
     {"recover", "false",
      "whether, after the fault, all ranks call recover() and go on with the step behind it, which must be exact as all "
-     "later ones; skipped on GPUs"},
+     "later ones"},
+    {"recover_without", "false",
+     "with recover: the rank that erred takes no part in it, and the others go on without it, as if it were masked "
+     "off"},
     {"rejoin_step", "never",
-     "before this step all ranks call recover(), and from it on those that were masked off take part again; skipped on "
-     "GPUs"},
+     "before this step all ranks call recover(), and from it on those that were masked off take part again"},
     {"routing", "uniform",
      "how ids are drawn. uniform: distinct experts; balanced: every expert equally often; zipf: by popularity; "
      "hot_rank, "

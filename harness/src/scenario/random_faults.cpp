@@ -82,8 +82,14 @@ void draw_injection(random_draft& draft) {
     draft.set_word("inject.field", to_string(fault.field));
   }
   fault.step = static_cast<int>(setting_of(draft, "inject.step", std::int64_t{0}));
-  const bool can_recover = fault.kind != fault_kind::exit && step_behind(fault) < shape.steps;
-  if (can_recover && random.chance(2, 3)) draft.set("recover", random.chance(3, 4));
+  const bool can_recover = step_behind(fault) < shape.steps;
+  const bool says_recover = can_recover && random.chance(2, 3);
+  const bool recovers = says_recover && random.chance(3, 4);
+  // What has been destroyed does not come back.
+  const bool leaves_out = recovers && (fault.kind == fault_kind::exit || random.chance(1, 3));
+  if (says_recover) draft.set("recover", recovers);
+  if (leaves_out || (recovers && random.chance(1, 4))) draft.set("recover_without", leaves_out);
+  if (leaves_out) draft.set("enable_rank_mask", true);
   const auto due = due_fault(fault);
   draft.set_word("expected_fault", to_string(due));
   if (due != fault_code::timeout) return;

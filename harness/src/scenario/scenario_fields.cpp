@@ -98,6 +98,7 @@ constexpr std::array rules{
     field_rule{"prompt_verdict", field_kind::boolean, 0, 0, {}},
     integer("ranks", 1, max_ep_size),
     field_rule{"recover", field_kind::boolean, 0, 0, {}},
+    field_rule{"recover_without", field_kind::boolean, 0, 0, {}},
     integer("rejoin_step", 1, many),
     word("routing", routing_words),
     integer("runtime_max_tokens", 1, many),

@@ -34,7 +34,7 @@ const std::array<names, 5> tied{names{"tokens", "runtime_max_tokens", "max_token
                                 names{"top_k", "num_experts"}, names{"ranks", "top_k", "num_experts"}};
 // Fields that are refused without one another.
 const std::array inseparable{names{"inject.field", "inject.kind", "inject.late_ms", "inject.phase", "inject.rank",
-                                   "inject.step", "expected_fault", "prompt_verdict", "recover"},
+                                   "inject.step", "expected_fault", "prompt_verdict", "recover", "recover_without"},
                              names{"runtime_max_tokens_from", "expected_fault"}, names{"late_rank", "late_us"},
                              names{"enable_rank_mask", "masked_from", "rejoin_step"},
                              names{"routing", "expert_groups", "groups_per_token", "hot_expert", "hot_percent",

@@ -55,6 +55,7 @@ class capturing_workspace final : public fabric_workspace {
   [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
   void abort() override { right_->abort(); }
   void drain() noexcept override { right_->drain(); }
+  [[nodiscard]] recoverable& recovery() override { return right_->recovery(); }
 
  private:
   std::unique_ptr<fabric_workspace> right_;

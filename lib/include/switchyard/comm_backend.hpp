@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "switchyard/spec/faults.hpp"
+
 namespace switchyard {
 
 /// 128 bits that name a group; made by rank 0 when the backend is created, equal on all ranks.
@@ -27,12 +29,23 @@ class comm_backend {
 
   /// Gathers `mine` from every rank into `all` (size() * mine.size() bytes, rank-major). Collective; mine.size() equal
   /// on all ranks. Everything a rank wrote before the call is visible to every rank after it.
-  /// Throws peer_fault naming the ranks that did not come within `timeout`; invalid_argument when sizes differ.
+  /// Throws peer_fault naming the ranks that did not come within `timeout`, which its record has as `missing`, or
+  /// invalid_argument when sizes differ. A backend that a rank did not come to may be broken for good.
   virtual void allgather(std::span<const std::byte> mine, std::span<std::byte> all,
                          std::chrono::nanoseconds timeout) = 0;
 
   /// Returns when every rank has called it. Ordering and errors as allgather.
   virtual void barrier(std::chrono::nanoseconds timeout) = 0;
+
+  /// A new backend of these ranks alone, this one among them, which are numbered in their order; its group_id is this
+  /// one's, and what it throws names ranks as this backend numbers them. It must not need the others, nor this backend
+  /// to be whole: that is what it is for. Collective over `members`, as which a backend may wait for them, but no
+  /// longer than `timeout`; ranks that ask again after an attempt that failed meet in a backend that knows nothing of
+  /// it. Null where a backend has no such thing, which is the default. Throws invalid_argument for members that are not
+  /// there, or without this rank; peer_fault as allgather.
+  virtual std::shared_ptr<comm_backend> part_of(const rank_set& /*members*/, std::chrono::nanoseconds /*timeout*/) {
+    return nullptr;
+  }
 };
 
 /// Backends for `size` ranks that are threads of this process; element r serves rank r.

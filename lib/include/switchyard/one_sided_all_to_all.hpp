@@ -86,14 +86,32 @@ class one_sided_all_to_all {
   /// fault.
   void abort(std::string_view reason);
 
-  /// Brings the group back after a fault, or before one: ends what runs on the workspace (peers that wait leave), waits
-  /// for every rank to have done so, and makes the workspace as new. The step in flight is over; every later one is
-  /// exact, the first with the warm-up deadline. Ranks that were masked off take part again. Views and addresses stay
-  /// what they were. `active_ranks` must name all ranks of the group. A rank that never enters the call keeps the
-  /// others from recovering, within the warm-up timeout; a later attempt needs a backend that is not broken. Collective
-  /// over the group, never from a task on the rank's own stream; waits for this rank's queued work and for the peers.
-  /// On the host fabric; others throw unsupported. Throws invalid_argument, unsupported or state_error before anything
-  /// is done, peer_fault naming the ranks that did not come.
+  /// Brings the group back after a fault, or before one, without the ranks that are not in `active_ranks`: ends what
+  /// runs on the workspace (peers that wait leave), waits for every active rank to have done so, and makes the
+  /// workspace as new, on GPUs in new memory at the same addresses. The step in flight is over; every later one is
+  /// exact, the first with the warm-up deadline, and so are replays of graphs that were captured before. Views and
+  /// addresses stay what they were.
+  ///
+  /// Active ranks take part again, also those that were masked off. All others are masked off, which needs
+  /// enable_rank_mask, and come back by a later recover() that names them. What they still run, be it a kernel that
+  /// never ends, touches nothing that is new; on the host fabric they find themselves aborted.
+  ///
+  /// Collective over the active ranks, which all name the same. `backend` is this rank's of the whole group, which
+  /// serves again where a rank did not come, or one of the active ranks alone, in their order. Never from a task on the
+  /// rank's own stream. Bounded by the warm-up timeout, on GPUs but for what the driver takes. An abort() that comes
+  /// meanwhile may be of the life that ends.
+  ///
+  /// Waits for this rank's queued work and for the peers: on GPUs for all that the stream of the last call has been
+  /// given, which must still exist. Whatever else there uses the workspace, as replays of graphs on another stream,
+  /// must have ended: abort() first, which ends them, then wait for their streams. The memory of both workspaces, old
+  /// and new, is taken for a moment.
+  ///
+  /// Throws before anything is done: invalid_argument for ranks that there are not, without this one, or another rank's
+  /// backend; unsupported for a rank that is left out without enable_rank_mask; state_error after destroy(). Throws on
+  /// every active rank, whose workspaces are then poisoned as before, so that another attempt may follow:
+  /// invalid_argument when they do not agree on who is active; peer_fault naming the ranks that did not come, whose
+  /// launches did not end, or, on the host fabric, that are left out and do not leave their launch, with those ranks as
+  /// its record's `missing`; unsupported when the backend has no part_of() that it needs; out_of_memory or cuda_error.
   void recover(comm_backend& backend, const rank_set& active_ranks);
 
   /// Frees this rank's end. Idempotent. Waits for this rank's queued work, which may itself wait for peers until its

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <map>
 #include <mutex>
+#include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "switchyard/comm_backend.hpp"
@@ -16,40 +19,67 @@ namespace {
 
 class meeting {
  public:
-  explicit meeting(int size) : here_(static_cast<std::size_t>(size)), parts_(static_cast<std::size_t>(size)) {
-    std::random_device entropy;
-    for (auto& word : id_) word = (static_cast<std::uint64_t>(entropy()) << 32) | entropy();
-  }
+  /// `ranks`: what the members are called, by place.
+  meeting(std::vector<int> ranks, group_id id)
+      : ranks_(std::move(ranks)), here_(ranks_.size()), joined_(ranks_.size()), gifts_(ranks_.size()), id_(id) {}
 
   [[nodiscard]] group_id id() const noexcept { return id_; }
-  [[nodiscard]] int size() const noexcept { return static_cast<int>(here_.size()); }
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(ranks_.size()); }
 
-  void gather(int rank, std::span<const std::byte> mine, std::span<std::byte> all, std::chrono::nanoseconds timeout) {
+  void gather(int place, std::span<const std::byte> mine, std::span<std::byte> all, std::chrono::nanoseconds timeout) {
     std::unique_lock lock(mutex_);
-    if (broken_) throw peer_fault(why_broken_, {});
+    if (broken_) throw peer_fault(why_broken_, absence_);
     const auto generation = generation_;
-    const auto index = static_cast<std::size_t>(rank);
-    parts_[index].assign(mine.begin(), mine.end());
+    const auto index = static_cast<std::size_t>(place);
+    gifts_[index].assign(mine.begin(), mine.end());
     here_[index] = true;
     if (std::all_of(here_.begin(), here_.end(), [](bool came) { return came; })) {
       finish_generation();
     } else if (!done_.wait_for(lock, timeout, [&] { return generation_ != generation || broken_; })) {
       break_up(timeout);
     }
-    if (generation_ == generation) throw peer_fault(why_broken_, {});
+    if (generation_ == generation) throw peer_fault(why_broken_, absence_);
     // The next generation cannot complete, and so cannot replace the result, before this rank has come to it.
     if (!sizes_agree_)
-      throw invalid_argument("comm backend: rank " + std::to_string(rank) + " gathers " + std::to_string(mine.size()) +
-                             " bytes, must be as many as every other rank");
+      throw invalid_argument("comm backend: rank " + std::to_string(ranks_[index]) + " gathers " +
+                             std::to_string(mine.size()) + " bytes, must be as many as every other rank");
     if (!result_.empty()) std::memcpy(all.data(), result_.data(), result_.size());
   }
 
+  /// The meeting of these places alone that `place` is to come to: one that it has not been to and that is not broken,
+  /// so that who comes late to an attempt, or has given one up, waits for the next.
+  std::shared_ptr<meeting> part_for(int place, const rank_set& members) {
+    std::vector<int> names;
+    std::size_t index = 0;
+    for (int each = 0; each < size(); ++each) {
+      if (!contains(members, each)) continue;
+      if (each == place) index = names.size();
+      names.push_back(ranks_[static_cast<std::size_t>(each)]);
+    }
+    const std::lock_guard lock(parts_mutex_);
+    std::erase_if(parts_, [](const auto& part) { return part.second.expired(); });
+    auto& kept = parts_[members];
+    auto part = kept.lock();
+    if (part && part->join(index)) return part;
+    part = std::make_shared<meeting>(std::move(names), id_);
+    (void)part->join(index);
+    kept = part;
+    return part;
+  }
+
  private:
+  bool join(std::size_t index) {
+    const std::lock_guard lock(mutex_);
+    if (broken_ || joined_[index]) return false;
+    joined_[index] = true;
+    return true;
+  }
+
   void finish_generation() {
     sizes_agree_ =
-        std::all_of(parts_.begin(), parts_.end(), [&](const auto& p) { return p.size() == parts_[0].size(); });
+        std::all_of(gifts_.begin(), gifts_.end(), [&](const auto& gift) { return gift.size() == gifts_[0].size(); });
     result_.clear();
-    for (const auto& part : parts_) result_.insert(result_.end(), part.begin(), part.end());
+    for (const auto& gift : gifts_) result_.insert(result_.end(), gift.begin(), gift.end());
     std::fill(here_.begin(), here_.end(), false);
     ++generation_;
     done_.notify_all();
@@ -57,26 +87,42 @@ class meeting {
 
   void break_up(std::chrono::nanoseconds timeout) {
     std::string absent;
-    for (std::size_t rank = 0; rank < here_.size(); ++rank) {
-      if (!here_[rank]) absent += (absent.empty() ? "" : ", ") + std::to_string(rank);
+    for (std::size_t index = 0; index < here_.size(); ++index) {
+      if (here_[index]) continue;
+      absent += (absent.empty() ? "" : ", ") + std::to_string(ranks_[index]);
+      insert(absence_.missing, ranks_[index]);
     }
+    absence_.timeout_ns = static_cast<std::uint64_t>(timeout.count());
     why_broken_ = "comm backend: rank(s) " + absent + " did not come within " +
                   std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()) + " ms";
     broken_ = true;
     done_.notify_all();
   }
 
+  std::vector<int> ranks_;
   std::mutex mutex_;
   std::condition_variable done_;
   std::vector<bool> here_;
-  std::vector<std::vector<std::byte>> parts_;
+  std::vector<bool> joined_;  ///< of a part: who has asked for it
+  std::vector<std::vector<std::byte>> gifts_;
   std::vector<std::byte> result_;
   bool sizes_agree_ = true;
   std::uint64_t generation_ = 0;
   bool broken_ = false;
   std::string why_broken_;
-  group_id id_{};
+  fault_record absence_;
+  group_id id_;
+
+  std::mutex parts_mutex_;
+  std::map<rank_set, std::weak_ptr<meeting>> parts_;  ///< by places; held by those who meet there
 };
+
+group_id new_id() {
+  std::random_device entropy;
+  group_id id{};
+  for (auto& word : id) word = (static_cast<std::uint64_t>(entropy()) << 32) | entropy();
+  return id;
+}
 
 class in_process_backend final : public comm_backend {
  public:
@@ -96,6 +142,22 @@ class in_process_backend final : public comm_backend {
 
   void barrier(std::chrono::nanoseconds timeout) override { meeting_->gather(rank_, {}, {}, timeout); }
 
+  std::shared_ptr<comm_backend> part_of(const rank_set& members, std::chrono::nanoseconds) override {
+    int place = 0;
+    for (int each = 0; each < max_ep_size; ++each) {
+      if (!contains(members, each)) continue;
+      if (each >= size()) {
+        throw invalid_argument("comm backend: members has rank " + std::to_string(each) + ", must be below " +
+                               std::to_string(size()));
+      }
+      if (each < rank_) ++place;
+    }
+    if (!contains(members, rank_)) {
+      throw invalid_argument("comm backend: members lacks this rank, " + std::to_string(rank_) + ", must have it");
+    }
+    return std::make_shared<in_process_backend>(meeting_->part_for(rank_, members), place);
+  }
+
  private:
   std::shared_ptr<meeting> meeting_;
   int rank_;
@@ -108,7 +170,9 @@ std::vector<std::shared_ptr<comm_backend>> make_in_process_backends(int size) {
     throw invalid_argument("comm backend: size is " + std::to_string(size) + ", must be 1 .. " +
                            std::to_string(max_ep_size));
   }
-  const auto shared = std::make_shared<meeting>(size);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const auto shared = std::make_shared<meeting>(std::move(ranks), new_id());
   std::vector<std::shared_ptr<comm_backend>> backends;
   for (int rank = 0; rank < size; ++rank) backends.push_back(std::make_shared<in_process_backend>(shared, rank));
   return backends;

@@ -17,6 +17,8 @@
 
 namespace switchyard {
 
+class rank_meeting;
+
 /// How the phases of a step are cut for a machine; policy in one place, testable without one.
 struct phase_plan {
   int num_blocks = 1;
@@ -47,6 +49,36 @@ struct round_position {
   std::uint32_t incarnation = 1;  ///< of the workspace
 };
 
+/// What a workspace begins its next life with.
+struct fresh_start {
+  round_position at;
+  rank_set active{};  ///< who takes part
+};
+
+/// A workspace on its way through recover(), in this order (recovery.cpp).
+class recoverable {
+ public:
+  /// Waits for this rank's launches to end, for no longer than `timeout`; whether all have ended.
+  [[nodiscard]] virtual bool drain_for(std::chrono::nanoseconds timeout) = 0;
+  /// Precondition: drained.
+  [[nodiscard]] virtual round_position position() const = 0;
+  /// Sees to it that ranks which are left out store nothing any more into what restart() leaves, whatever they do;
+  /// waits for what they are doing for no longer than `timeout`. Returns those of which it could not.
+  [[nodiscard]] virtual rank_set keep_out(const rank_set& left_out, std::chrono::nanoseconds timeout) = 0;
+  /// Makes the workspace as it was when it was opened, but for where it begins and who takes part, and but for the
+  /// fault, which stays: launches still do nothing. Collective over the ranks of the meeting, which are those of
+  /// `start`: no launch of any of them runs. On failure every rank throws, and its workspace is as poisoned as before.
+  virtual void restart(const fresh_start& start, const rank_meeting& meeting) = 0;
+  /// Ends the fault. Precondition: every rank has restarted.
+  virtual void open_again() = 0;
+
+ protected:
+  recoverable() = default;
+  ~recoverable() = default;
+  recoverable(const recoverable&) = default;
+  recoverable& operator=(const recoverable&) = default;
+};
+
 /// One rank's workspace on a fabric.
 class fabric_workspace {
  public:
@@ -69,17 +101,8 @@ class fabric_workspace {
   /// Waits for this rank's launches to end.
   virtual void drain() noexcept = 0;
 
-  // Recovery; the default says that a fabric has none.
-  /// The same, but for no longer than `timeout`; whether all have ended.
-  [[nodiscard]] virtual bool drain_for(std::chrono::nanoseconds /*timeout*/) { throw unsupported(no_recovery); }
-  /// Precondition: no launch runs.
-  [[nodiscard]] virtual round_position position() const { throw unsupported(no_recovery); }
-  /// Makes the workspace as it was when it was opened, but for where it begins. Precondition: no launch of any rank
-  /// runs, and none will before all ranks have restarted.
-  virtual void restart(const round_position& /*from*/) { throw unsupported(no_recovery); }
-
- private:
-  static constexpr const char* no_recovery = "recover: this fabric cannot yet, the host fabric can";
+  /// What recover() asks of it; throws unsupported where a fabric cannot.
+  [[nodiscard]] virtual recoverable& recovery() { throw unsupported("recover: this fabric cannot"); }
 };
 
 struct workspace_request {

@@ -37,9 +37,7 @@ class faulty_workspace final : public fabric_workspace {
   [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
   void abort() override { right_->abort(); }
   void drain() noexcept override { right_->drain(); }
-  [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override { return right_->drain_for(timeout); }
-  [[nodiscard]] round_position position() const override { return right_->position(); }
-  void restart(const round_position& from) override { right_->restart(from); }
+  [[nodiscard]] recoverable& recovery() override { return right_->recovery(); }
 
  private:
   std::unique_ptr<fabric_workspace> right_;

@@ -24,6 +24,9 @@ constexpr rank_set every_rank() {
   return all;
 }
 
+/// Who is heard in a workspace in which nothing has run, and these ranks take part.
+constexpr rank_set heard_ranks(const rank_set& active, bool rank_masks) { return rank_masks ? active : every_rank(); }
+
 SWITCHYARD_DEVICE inline bool is_of_heard_rank(std::uint64_t word, const std::uint64_t* notice) {
   const auto origin = static_cast<std::uint32_t>(word >> notice_origin_shift) & 0xFFU;
   return (notice[1 + origin / 64] >> (origin % 64) & 1U) != 0;

@@ -31,11 +31,16 @@ constexpr std::uint32_t mask_word_of(const rank_set& mask, std::int32_t ep_size)
   return static_cast<std::uint32_t>(hash >> 32);
 }
 
-/// Of a workspace in which nothing has run: everybody takes part.
-constexpr rank_mask_words first_rank_mask(int ep_size) {
+constexpr rank_set all_ranks(int ep_size) {
+  rank_set all{};
+  for (int rank = 0; rank < ep_size; ++rank) insert(all, rank);
+  return all;
+}
+
+/// Of a workspace in which nothing has run: these take part.
+constexpr rank_mask_words first_rank_mask(const rank_set& active, int ep_size) {
   rank_mask_words words{};
-  for (int rank = 0; rank < ep_size; ++rank) insert(words.due, rank);
-  words.latched = words.due;
+  words.due = words.latched = active;
   words.due_word = words.latched_word = mask_word_of(words.due, ep_size);
   return words;
 }

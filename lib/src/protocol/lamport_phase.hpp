@@ -320,10 +320,21 @@ SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_
   return false;
 }
 
+/// Whether block `index` does nothing more in the phase of this frame: it has left. In a workspace that was poisoned
+/// from outside, by abort(), whoever comes does nothing, so that one that has not begun need not be waited for, nor one
+/// that has left an earlier launch by the poison. [thread]
+template <block Block>
+SWITCHYARD_DEVICE bool is_out(Block& block, const workspace_handle& ws, const lamport_frame& frame,
+                              std::uint32_t index) {
+  auto& state = ws.block_state(index);
+  const auto left = block.load_departed(&state.left);
+  if (left == frame.epoch) return true;
+  if (frame.stands != standing::failed) return false;
+  return block.load_u32(&state.claim) == layout::unclaimed(frame.epoch) || left == block.load_u32(&state.epoch);
+}
+
 /// What a Lamport phase that has failed does: the first block to fail waits for all blocks of the launch to leave, so
-/// that nobody else of this rank touches the workspace, but not for long, and makes the phase harmless. In a workspace
-/// that was poisoned before the launch no block has done anything (what is known of an abort() in mid-phase: decision
-/// 013).
+/// that nobody else of this rank touches the workspace, but not for long, and makes the phase harmless.
 template <block Block, class Spoil>
 SWITCHYARD_DEVICE_APART void leave_failed(handed_over<Block> block, const workspace_handle& ws,
                                           const lamport_frame& frame, Spoil spoil) {
@@ -341,10 +352,7 @@ SWITCHYARD_DEVICE_APART void leave_failed(handed_over<Block> block, const worksp
     await_announcement<Block>(block, ws);
     const auto patience = block.broadcast(block.now_ns()) + others_may_be_leaving_ns;
     (void)block.wait_all(
-        frame.stands == standing::failed ? 0 : ws.num_blocks,
-        [&](std::uint64_t i) {
-          return block.load_departed(&ws.block_state(static_cast<std::uint32_t>(i)).left) == frame.epoch;
-        },
+        ws.num_blocks, [&](std::uint64_t i) { return is_out(block, ws, frame, static_cast<std::uint32_t>(i)); },
         {nullptr, 0, patience, awaited::nothing}, [] { return false; });
     spoil();
     block.sync();

@@ -73,5 +73,63 @@ TEST(in_process_backend, parts_of_different_sizes_are_an_error_on_every_rank) {
   });
 }
 
+rank_set set_of(std::initializer_list<int> ranks) {
+  rank_set set{};
+  for (const int rank : ranks) insert(set, rank);
+  return set;
+}
+
+TEST(in_process_backend, a_part_meets_without_the_others_again_and_again) {
+  const auto backends = make_in_process_backends(5);
+  test::on_every_rank(5, [&](int rank) {
+    auto& whole = *backends[static_cast<std::size_t>(rank)];
+    if (rank == 2) return;
+    for (int round = 0; round < 50; ++round) {
+      const auto part = whole.part_of(set_of({0, 1, 3, 4}), seconds(20));
+      ASSERT_EQ(part->size(), 4);
+      ASSERT_EQ(part->rank(), rank > 2 ? rank - 1 : rank);
+      EXPECT_EQ(part->group_id(), whole.group_id());
+      EXPECT_EQ(gather_int(*part, 10 * round + rank, seconds(20)),
+                (std::vector{10 * round, 10 * round + 1, 10 * round + 3, 10 * round + 4}));
+      part->barrier(seconds(20));
+      if (rank > 2) {  // and a part of the part
+        const auto pair = part->part_of(set_of({2, 3}), seconds(20));
+        EXPECT_EQ(gather_int(*pair, rank, seconds(20)), (std::vector{3, 4}));
+      }
+    }
+  });
+}
+
+TEST(in_process_backend, a_part_that_somebody_missed_says_who_and_the_next_attempt_is_a_new_one) {
+  const auto backends = make_in_process_backends(4);
+  const auto members = set_of({1, 2, 3});
+  test::on_every_rank(4, [&](int rank) {
+    if (rank == 0 || rank == 2) return;
+    auto& whole = *backends[static_cast<std::size_t>(rank)];
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      try {
+        whole.part_of(members, seconds(1))->barrier(milliseconds(100));
+        ADD_FAILURE() << "barrier without rank 2";
+      } catch (const peer_fault& e) {
+        EXPECT_NE(std::string(e.what()).find("rank(s) 2 did"), std::string::npos) << e.what();
+        EXPECT_EQ(e.record().missing, set_of({2}));
+      }
+    }
+  });
+  test::on_every_rank(4, [&](int rank) {
+    if (rank == 0) return;
+    const auto part = backends[static_cast<std::size_t>(rank)]->part_of(members, seconds(20));
+    EXPECT_EQ(gather_int(*part, rank, seconds(20)), (std::vector{1, 2, 3}));
+  });
+}
+
+TEST(in_process_backend, a_part_has_ranks_that_there_are_and_this_one) {
+  const auto backends = make_in_process_backends(3);
+  EXPECT_THROW((void)backends[0]->part_of(set_of({0, 3}), seconds(1)), invalid_argument);
+  EXPECT_THROW((void)backends[0]->part_of(set_of({1, 2}), seconds(1)), invalid_argument);
+  const auto alone = backends[2]->part_of(set_of({2}), seconds(1));
+  EXPECT_EQ(gather_int(*alone, 7, seconds(1)), (std::vector{7}));
+}
+
 }  // namespace
 }  // namespace switchyard

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -48,6 +49,8 @@ struct exchange {
   std::function<void(std::byte*)> before_combine;           ///< called with each rank's workspace in each step
   bool hard_words = false;  ///< payloads and outputs of the words that Lamport rows treat apart, and their neighbours
   int workers = 1;
+  bool full = false;               ///< every rank has T tokens in every step
+  std::optional<rank_set> active;  ///< the others take no part; needs enable_rank_mask
 
   [[nodiscard]] group_options group() const {
     group_options options;
@@ -102,7 +105,7 @@ inline rank_bytes make_inputs(const exchange& shape, int rank, int step) {
   std::mt19937_64 random(static_cast<std::uint64_t>(1000 * step + rank));
   rank_bytes made;
   // Full, empty, and everything between.
-  made.num_tokens = (step + rank) % 4 == 0
+  made.num_tokens = shape.full || (step + rank) % 4 == 0
                         ? shape.tokens_per_rank
                         : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(shape.tokens_per_rank + 1));
   const auto n = static_cast<std::size_t>(made.num_tokens);
@@ -177,6 +180,8 @@ inline outcomes run_on_host(const exchange& shape, int steps) {
   on_every_rank(shape.ep_size, [&](int rank) {
     auto& instance = group.instance(rank);
     auto& stream = group.stream(rank);
+    if (shape.active && !contains(*shape.active, rank)) return;
+    if (shape.active) instance.set_active_ranks(*shape.active, stream);
     for (int step = 0; step < steps; ++step) {
       auto made = make_inputs(shape, rank, step);
       auto& result = all[static_cast<std::size_t>(step)][static_cast<std::size_t>(rank)];

@@ -101,6 +101,7 @@ struct case_spec {
   fault_code expected_fault = fault_code::none;  ///< a case that must fault: which code, on every rank that is there
   bool prompt_verdict = false;                   ///< records must also come within the contract's time
   bool recovers = false;                         ///< after the fault all ranks recover and go on behind it
+  bool leaves_out = false;                       ///< all but the one that erred, without which they go on
 };
 
 /// Memory that run_case needs for `spec`: bytes of arena, and those of the case's trace, which lies beside it.

@@ -63,7 +63,6 @@ class gpu_machine final : public machine {
 
   [[nodiscard]] std::optional<std::string> reason_to_skip(const case_spec& spec) const override {
     const int ranks = ranks_on(0, spec.ep_size);
-    if (spec.recovers || spec.rejoin_step) return "recover: the cuda fabric cannot yet";
     if (spec.inject) {
       const auto kind = spec.inject->kind;
       if (kind == fault_kind::corrupt || kind == fault_kind::misdirect) {

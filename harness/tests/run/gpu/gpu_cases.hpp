@@ -12,6 +12,7 @@
 
 #include "switchyard/harness/arena.hpp"
 #include "switchyard/harness/machine.hpp"
+#include "switchyard/harness/random_cases.hpp"
 #include "switchyard/harness/run_case.hpp"
 #include "switchyard/harness/suite_selection.hpp"
 
@@ -64,6 +65,24 @@ class gpu_cases : public testing::Test {
       EXPECT_EQ(here.checked_bytes, on_host.checked_bytes) << spec.id;
       EXPECT_NE(here.results_digest, 0U) << spec.id;
     }
+  }
+  /// Runs so many drawn cases in which ranks recover from a fault, all of them or all but one, however they launch.
+  void expect_drawn_recoveries(std::uint64_t seed, int count) {
+    random_limits limits;
+    limits.max_ranks = 4;
+    limits.faults_per_mille = 1000;
+    int without = 0;
+    for (std::uint64_t number = 0; count > 0; ++number) {
+      auto settings = draw_settings(seed, number, limits);
+      const auto mode = all_launch_modes.at(number % all_launch_modes.size());
+      settings.insert_or_assign("launch", field_setting{std::string(to_string(mode)), {"test", ""}});
+      const auto spec = random_case_of(settings);
+      if (!spec.recovers || machine_->reason_to_skip(spec)) continue;
+      --count;
+      without += spec.leaves_out ? 1 : 0;
+      expect(spec, case_status::pass);
+    }
+    EXPECT_GT(without, 0) << "no case without a rank was drawn";
   }
   void expect(const case_spec& spec, case_status expected) {
     arena memory(required_bytes(spec));

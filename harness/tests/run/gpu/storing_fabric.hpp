@@ -63,6 +63,7 @@ class storing_workspace final : public fabric_workspace {
   [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
   void abort() override { right_->abort(); }
   void drain() noexcept override { right_->drain(); }
+  [[nodiscard]] recoverable& recovery() override { return right_->recovery(); }
 
  private:
   void store(const std::byte* place, stream_ref stream) {

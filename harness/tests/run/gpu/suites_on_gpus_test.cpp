@@ -2,7 +2,6 @@
 // Shipped cases with all ranks on one GPU.
 #include "gpu_cases.hpp"
 #include "run/rank_device.hpp"
-#include "switchyard/harness/random_cases.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
@@ -40,6 +39,27 @@ TEST_F(one_gpu_cases, wrong_masks_are_named) {
     expect_all("faults", filter, case_status::pass);
   }
 }
+
+TEST_F(one_gpu_cases, ranks_recover_after_faults) {
+  for (const auto* filter :
+       {"*/b10_recovered@*", "*/recovered@blocks=1*inject.kind=stop*", "*/recovered@blocks=1*inject.kind=abort*",
+        "*/recovered@*inject.kind=skip*", "*/recovered_disagreement@*first_epoch=4294967293*", "*/masks_recovered@*"}) {
+    expect_all("faults", filter, case_status::pass);
+  }
+  expect_all("masks", "*/b27_back_again@*blocks=1*", case_status::pass);
+}
+
+TEST_F(one_gpu_cases, ranks_recover_without_the_one_that_erred) {
+  for (const auto* kind : {"stop", "abort", "skip", "mask_off_self"}) {
+    expect_all("faults", "*/recovered_without@blocks=1*inject.kind=" + std::string(kind) + ",*", case_status::pass);
+  }
+}
+
+TEST_F(one_gpu_cases, replays_go_on_behind_a_recovery) {
+  expect_all("faults", "*/recovered_replays@*", case_status::pass);
+}
+
+TEST_F(one_gpu_cases, drawn_recoveries) { expect_drawn_recoveries(51, 15); }
 
 TEST_F(one_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
 

@@ -16,6 +16,16 @@ TEST_F(two_gpu_cases, faults_are_named) {
   }
 }
 
+TEST_F(two_gpu_cases, ranks_recover_after_faults) {
+  for (const auto* filter :
+       {"*/b10_recovered@*", "*/recovered@*inject.kind=stop*lamport=auto*", "*/recovered_without@*inject.kind=stop*",
+        "*/recovered_without@*inject.kind=abort*", "*/recovered_replays@*launch=graph*"}) {
+    expect_all("faults", filter, case_status::pass);
+  }
+}
+
+TEST_F(two_gpu_cases, a_hundred_drawn_recoveries) { expect_drawn_recoveries(53, 100); }
+
 TEST_F(two_gpu_cases, have_the_bits_of_the_host_fabric) {
   expect_the_hosts_bits("routing", "*ranks=8*");
   expect_the_hosts_bits("graphs", "*/models@*ranks=2*");

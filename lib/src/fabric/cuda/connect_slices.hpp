@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "fabric/cuda/symmetric_memory.hpp"
+#include "fabric/rank_meeting.hpp"
 #include "switchyard/comm_backend.hpp"
 
 namespace switchyard::cuda {
@@ -22,9 +23,19 @@ struct group_place {
 group_place survey_group(comm_backend& backend, const driver_api& api, int device, std::chrono::nanoseconds timeout);
 
 /// Collective: backs this rank's slice, lets `initialise` fill it, maps every peer's. When it returns, all slices of
-/// all ranks are initialised. On failure every rank throws and no memory is left behind the addresses. Called again
-/// after unback() it completes a remap.
+/// all ranks are initialised. On failure every rank throws and no memory is left behind the addresses.
 void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memory& memory, handle_kind kind,
                     const std::function<void()>& initialise, std::chrono::nanoseconds timeout);
+
+/// Collective over the ranks of the meeting: puts fresh memory behind this rank's slice, lets `initialise` fill it, and
+/// maps what the other ranks of the meeting have put behind theirs. Slices of ranks that are not there stay as they
+/// are. When it returns, all slices of all these ranks are initialised. Whatever can fail for want of memory or handles
+/// is done before anything changes, on every rank, which takes the memory of both for a moment: when that fails, every
+/// rank throws and has what it had. What fails later, on any rank, is thrown by all as well; then slices may be new,
+/// not mapped, or as they were, but the rank's own is mapped unless the driver refuses even that, and another attempt
+/// mends all of it. `settle` is called right before slices change: from its return on nothing on the device may use
+/// this rank's addresses.
+void remap_slices(const rank_meeting& meeting, const driver_api& api, symmetric_memory& memory, int rank,
+                  const std::function<void()>& settle, const std::function<void()>& initialise);
 
 }  // namespace switchyard::cuda

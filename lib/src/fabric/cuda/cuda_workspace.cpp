@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,7 +15,8 @@
 #include "fabric/cuda/device_guard.hpp"
 #include "fabric/cuda/kernels.hpp"
 #include "fabric/cuda/launch_shape.hpp"
-#include "fabric/cuda/mailbox_pool.hpp"
+#include "fabric/cuda/pinned_pool.hpp"
+#include "fabric/cuda/slice_layout.hpp"
 #include "fabric/cuda/symmetric_memory.hpp"
 #include "switchyard/spec/errors.hpp"
 
@@ -52,25 +56,15 @@ class private_event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// The table of the ranks' bases lies behind the workspace in the same slice: freeing memory of its own would wait for
-/// everything on the device.
-std::uint64_t bases_offset(const layout::workspace_layout& layout) {
-  return (layout.total_bytes + layout::region_alignment - 1) / layout::region_alignment * layout::region_alignment;
-}
-
-std::uint64_t slice_bytes_for(const workspace_request& request) {
-  return bases_offset(request.layout) + static_cast<std::uint64_t>(request.ep_size) * sizeof(std::byte*);
-}
-
-class cuda_workspace final : public fabric_workspace {
+class cuda_workspace final : public fabric_workspace, private recoverable {
  public:
   /// Precondition: the request's device is current; make_workspace sees to it.
   cuda_workspace(const driver_api& api, const workspace_request& request)
       : api_(api),
         request_(request),
         room_(prepare_kernels(most_scratch_bytes(request.layout.dims), request.layout.dims.rank_masks, stream_.get())),
-        mailbox_(take_mailbox()),
-        memory_(std::in_place, api, request.device, request.rank, request.ep_size, slice_bytes_for(request)) {
+        pinned_(take_pinned()),
+        memory_(std::in_place, api, request.device, request.rank, request.ep_size, needed_slice_bytes(request.layout)) {
     if (room_.narrow == 0) {
       throw unsupported("device " + std::to_string(request.device) + " has too little shared memory for a block with " +
                         "its tables for " + std::to_string(request.ep_size) + " ranks");
@@ -85,7 +79,7 @@ class cuda_workspace final : public fabric_workspace {
     }
     handle_.peers = reinterpret_cast<std::byte* const*>(handle_.self + bases_offset(request.layout));
     void* on_device = nullptr;
-    check(cudaHostGetDevicePointer(&on_device, mailbox_.get(), 0), "the device's address of the fault record");
+    check(cudaHostGetDevicePointer(&on_device, &pinned_->mailbox, 0), "the device's address of the fault record");
     handle_.mailbox = static_cast<layout::fault_mailbox*>(on_device);
   }
 
@@ -116,7 +110,8 @@ class cuda_workspace final : public fabric_workspace {
         throw unsupported("device " + std::to_string(request_.device) + " has " +
                           std::to_string(place.ranks_on_device) + " ranks, more than can be resident together");
       }
-      initialise();
+      initialise({{request_.first_epoch, 1}, layout::all_ranks(request_.ep_size)}, state_of_faults::none);
+      check(cudaStreamSynchronize(stream_.get()), "workspace: filling in");
     };
     connect_slices(backend, api_, *memory_, place.kind, initialise_slice, timeout);
   }
@@ -148,7 +143,8 @@ class cuda_workspace final : public fabric_workspace {
   [[nodiscard]] std::optional<recorded_fault> fault() const override {
     // Pairs with the release in cuda_block::record.
     const auto ranks = static_cast<std::size_t>(request_.ep_size);
-    if (std::atomic_ref(mailbox_->sequence).load(std::memory_order_acquire) != 0) return mailbox_->recorded(ranks);
+    const auto recorded = std::atomic_ref(pinned_->mailbox.sequence).load(std::memory_order_acquire) != 0;
+    if (recorded) return pinned_->mailbox.recorded(ranks);
     if (!aborted_.load(std::memory_order_acquire)) return std::nullopt;
     // The abort kernel is on its way. It may yet find that a block was faster; then that record stands in the mailbox.
     recorded_fault fault;
@@ -160,6 +156,8 @@ class cuda_workspace final : public fabric_workspace {
   }
 
   void abort() override {
+    const std::unique_lock lock(next_life_, std::try_to_lock);
+    if (!lock) return;  // it is poisoned, and its addresses may have no memory just now
     const device_guard guard(request_.device);
     launch_abort(handle_, stream_.get());
     aborted_.store(true, std::memory_order_release);
@@ -176,10 +174,108 @@ class cuda_workspace final : public fabric_workspace {
     }
   }
 
+  [[nodiscard]] recoverable& recovery() override { return *this; }
+
  private:
-  /// Fills the slice in before any peer may use it: signals read 0, the round begins, the bases are known.
-  void initialise() {
+  using clock = std::chrono::steady_clock;
+
+  /// Waits for all that the stream of the last call has been given, not only by the library: experts read the views,
+  /// and would find no memory there. Replays of graphs on another stream, which nobody tells the library of, are seen
+  /// where they are in the middle of a phase.
+  [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override {
+    const device_guard guard(request_.device);
+    const auto deadline = clock::now() + timeout;
+    mark_end_of_stream();
+    if (!wait_for([&] { return cudaEventQuery(last_launch_.get()); }, deadline, "the last launch")) return false;
+    do {
+      if (!take_snapshot(deadline)) return false;
+      if (layout::is_quiet(pinned_->snapshot)) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } while (clock::now() < deadline);
+    return false;
+  }
+
+  [[nodiscard]] round_position position() const override {
+    return {pinned_->snapshot.round.epoch, pinned_->snapshot.round.incarnation};
+  }
+
+  // Who is left out has the memory that is replaced, and goes on in it as long as it likes.
+  [[nodiscard]] rank_set keep_out(const rank_set& /*left_out*/, std::chrono::nanoseconds /*timeout*/) override {
+    return {};
+  }
+
+  void restart(const fresh_start& start, const rank_meeting& meeting) override {
+    const std::lock_guard lock(next_life_);
+    const device_guard guard(request_.device);
+    const auto settle = [&] {
+      await_stream(clock::now() + meeting.remaining(), "workspace: an abort of another thread");
+    };
+    remap_slices(meeting, api_, *memory_, request_.rank, settle, [&] {
+      initialise(start, state_of_faults::poisoned);
+      await_stream(clock::now() + meeting.remaining(), "workspace: filling in");
+    });
+  }
+
+  // The mailbox is the old one, whose address captured graphs have: all that wrote it are launches of this rank, which
+  // have ended.
+  void open_again() override {
+    const device_guard guard(request_.device);
+    auto& round = handle_.round();
+    std::atomic_ref(pinned_->mailbox.sequence).store(0, std::memory_order_release);
+    // The election is the last to be open: from then on there may be another fault.
+    for (auto* word : {&round.fault_announced, &round.poison, &round.fault_elected}) {
+      check(cudaMemsetAsync(word, 0, sizeof(*word), stream_.get()), "workspace: ending the fault");
+    }
+    await_stream(clock::now() + std::chrono::nanoseconds(request_.warmup_timeout_ns), "workspace: ending the fault");
+    before_ = {.num_blocks = 0};
+    aborted_.store(false, std::memory_order_release);
+  }
+
+  void mark_end_of_stream() {
+    if (!last_stream_) return;
+    auto capturing = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(*last_stream_, &capturing), "whether the stream is being captured");
+    if (capturing != cudaStreamCaptureStatusNone) throw cuda_error("the stream of the last call is being captured");
+    check(cudaEventRecord(last_launch_.get(), *last_stream_), "marking the end of the stream");
+  }
+
+  /// Asks `query` again and again until it is no longer not ready, or the deadline has passed: then false.
+  template <class Query>
+  static bool wait_for(Query query, clock::time_point deadline, const char* what) {
+    for (;;) {
+      const auto answer = query();
+      if (answer == cudaSuccess) return true;
+      if (answer != cudaErrorNotReady) check(answer, what);
+      (void)cudaGetLastError();  // not ready is no error of the caller's next call
+      if (clock::now() >= deadline) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  void await_stream(clock::time_point deadline, const char* what) const {
+    if (wait_for([&] { return cudaStreamQuery(stream_.get()); }, deadline, what)) return;
+    throw cuda_error(std::string(what) + ": the device has not come to it in time");
+  }
+
+  /// Copies what says where the rounds stand, behind abort() on the library's stream. Whether that was done in time.
+  bool take_snapshot(clock::time_point deadline) {
+    auto& into = pinned_->snapshot;
+    const auto& layout = request_.layout;
+    const auto copy = [&](void* to, layout::region from, std::size_t bytes) {
+      check(cudaMemcpyAsync(to, handle_.self + layout.offset_of(from), bytes, cudaMemcpyDeviceToHost, stream_.get()),
+            "workspace: reading where it stands");
+    };
+    copy(&into.round, layout::region::round_state, sizeof(into.round));
+    copy(into.blocks.data(), layout::region::lamport_blocks, sizeof(into.blocks));
+    return wait_for([&] { return cudaStreamQuery(stream_.get()); }, deadline, "workspace: reading where it stands");
+  }
+
+  enum class state_of_faults : std::uint8_t { none, poisoned };
+
+  /// Enqueues what fills the slice in before any peer may use it: signals read 0, the round begins, the bases are
+  /// known.
+  void initialise(const fresh_start& start, state_of_faults faults) {
     const auto fill = [&](std::uint64_t offset, const void* from, std::size_t bytes) {
+      // From memory that the call has read when it returns.
       check(cudaMemcpyAsync(handle_.self + offset, from, bytes, cudaMemcpyHostToDevice, stream_.get()),
             "workspace: filling in");
     };
@@ -190,22 +286,22 @@ class cuda_workspace final : public fabric_workspace {
             "workspace: zeroing");
     }
     layout::round_state round{};
-    round.epoch = request_.first_epoch;
-    round.incarnation = 1;
+    round.epoch = start.at.epoch;
+    round.incarnation = start.at.incarnation;
     round.warm_phases_left = 2;
     round.timeout_ns = request_.timeout_ns;
     round.warmup_timeout_ns = request_.warmup_timeout_ns;
+    if (faults == state_of_faults::poisoned) round.poison = round.fault_elected = round.fault_announced = 1;
     fill(request_.layout.offset_of(layout::region::round_state), &round, sizeof(round));
-    const auto mask = layout::first_rank_mask(request_.ep_size);
+    const auto mask = layout::first_rank_mask(start.active, request_.ep_size);
     fill(request_.layout.offset_of(layout::region::rank_mask), &mask, sizeof(mask));
-    const layout::notice_words notice{0, layout::every_rank()};
+    const layout::notice_words notice{0, layout::heard_ranks(start.active, request_.layout.dims.rank_masks)};
     fill(request_.layout.offset_of(layout::region::notice), &notice, sizeof(notice));
     const std::vector<layout::block_state> blocks(layout::max_lamport_blocks, layout::first_block_state(round));
     fill(request_.layout.offset_of(layout::region::lamport_blocks), blocks.data(), blocks.size() * sizeof(blocks[0]));
     std::vector<std::byte*> bases;
     for (int rank = 0; rank < request_.ep_size; ++rank) bases.push_back(memory_->slice(rank));
     fill(bases_offset(request_.layout), bases.data(), bases.size() * sizeof(bases[0]));
-    check(cudaStreamSynchronize(stream_.get()), "workspace: filling in");
   }
 
   template <class Params>
@@ -222,6 +318,7 @@ class cuda_workspace final : public fabric_workspace {
 
   /// For drain().
   void mark_launch(stream_ref stream) {
+    last_stream_ = stream.cuda();
     auto capturing = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream.cuda(), &capturing), "whether the stream is being captured");
     // An event of a graph could not be waited for.
@@ -234,13 +331,15 @@ class cuda_workspace final : public fabric_workspace {
   workspace_request request_;
   private_stream stream_;
   private_event last_launch_;
+  std::optional<cudaStream_t> last_stream_;  ///< of the caller's, where replays of what it captured there run, too
   kernel_room room_;
   device_share share_;
   phase_plan before_{.num_blocks = 0};  ///< the last launch's
-  std::shared_ptr<layout::fault_mailbox> mailbox_;
+  std::shared_ptr<pinned_part> pinned_;
   std::optional<symmetric_memory> memory_;  // until the destructor
   protocol::workspace_handle handle_;
   std::atomic<bool> aborted_{false};
+  std::mutex next_life_;  ///< of a restart and of abort()
 };
 
 }  // namespace

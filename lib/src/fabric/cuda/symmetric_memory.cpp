@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "switchyard/spec/errors.hpp"
+
 namespace switchyard::cuda {
 namespace {
 
@@ -54,7 +56,7 @@ bool fabric_handles_work(const driver_api& api, int device) {
 }
 
 symmetric_memory::symmetric_memory(const driver_api& api, int device, int rank, int ep_size, std::uint64_t bytes)
-    : api_(api), device_(device), rank_(rank), mapped_(static_cast<std::size_t>(ep_size)) {
+    : api_(api), device_(device), rank_(rank), mapped_(static_cast<std::size_t>(ep_size)), prepared_(mapped_.size()) {
   // The granularity is asked for without a handle type: it must not depend on what a probe has found, because slices
   // have the same size on every rank.
   auto wanted = properties(device, handle_kind::posix_descriptor);
@@ -67,15 +69,20 @@ symmetric_memory::symmetric_memory(const driver_api& api, int device, int rank, 
 }
 
 symmetric_memory::~symmetric_memory() {
+  discard();
   unback();
   (void)api_.free_addresses(base_, slice_bytes_ * mapped_.size());
 }
 
-void symmetric_memory::back(handle_kind kind) {
+CUmemGenericAllocationHandle symmetric_memory::allocate(handle_kind kind) const {
   const auto wanted = properties(device_, kind);
   CUmemGenericAllocationHandle created = 0;
   check(api_, api_.create(&created, slice_bytes_, &wanted, 0), "workspace: allocating this rank's slice");
-  owned_handle memory(api_, created);
+  return created;
+}
+
+void symmetric_memory::back(handle_kind kind) {
+  owned_handle memory(api_, allocate(kind));
   map(rank_, memory.get());
   own_ = memory.keep();
   kind_ = kind;
@@ -84,17 +91,20 @@ void symmetric_memory::back(handle_kind kind) {
 slice_handle symmetric_memory::export_slice() const {
   slice_handle exported;
   exported.kind = kind_;
+  const auto prepared = prepared_[static_cast<std::size_t>(rank_)];
+  const auto slice = prepared != 0 ? prepared : own_;
   if (kind_ == handle_kind::fabric) {
     CUmemFabricHandle handle{};
-    check(api_, api_.export_handle(&handle, own_, type_of(kind_), 0), "workspace: exporting a fabric handle");
+    check(api_, api_.export_handle(&handle, slice, type_of(kind_), 0), "workspace: exporting a fabric handle");
     std::memcpy(exported.fabric.data(), &handle, sizeof(handle));
   } else {
-    check(api_, api_.export_handle(&exported.descriptor, own_, type_of(kind_), 0), "workspace: exporting a descriptor");
+    check(api_, api_.export_handle(&exported.descriptor, slice, type_of(kind_), 0),
+          "workspace: exporting a descriptor");
   }
   return exported;
 }
 
-void symmetric_memory::map_peer(int peer, const slice_handle& handle) {
+CUmemGenericAllocationHandle symmetric_memory::import(const slice_handle& handle) const {
   CUmemGenericAllocationHandle imported = 0;
   // A descriptor is passed by value in place of the pointer, a fabric handle by its address.
   void* source = reinterpret_cast<void*>(static_cast<std::uintptr_t>(handle.descriptor));
@@ -104,7 +114,11 @@ void symmetric_memory::map_peer(int peer, const slice_handle& handle) {
     source = &fabric;
   }
   check(api_, api_.import_handle(&imported, source, type_of(handle.kind)), "workspace: importing a peer's slice");
-  const owned_handle memory(api_, imported);  // the mapping keeps the memory alive
+  return imported;
+}
+
+void symmetric_memory::map_peer(int peer, const slice_handle& handle) {
+  const owned_handle memory(api_, import(handle));  // the mapping keeps the memory alive
   map(peer, memory.get());
 }
 
@@ -121,6 +135,58 @@ void symmetric_memory::map(int rank, CUmemGenericAllocationHandle memory) {
     check(api_, allowed, "workspace: access to a slice");
   }
   mapped_[static_cast<std::size_t>(rank)] = true;
+}
+
+void symmetric_memory::unmap(int rank) {
+  const auto index = static_cast<std::size_t>(rank);
+  if (!mapped_[index]) return;
+  check(api_, api_.unmap(base_ + index * slice_bytes_, slice_bytes_), "workspace: unmapping a slice");
+  mapped_[index] = false;
+}
+
+void symmetric_memory::prepare() {
+  discard();
+  prepared_[static_cast<std::size_t>(rank_)] = allocate(kind_);
+}
+
+void symmetric_memory::prepare_peer(int peer, const slice_handle& handle) {
+  auto& prepared = prepared_[static_cast<std::size_t>(peer)];
+  const auto imported = import(handle);
+  if (prepared != 0) (void)api_.release(prepared);
+  prepared = imported;
+}
+
+void symmetric_memory::remap() {
+  for (int peer = 0; peer < static_cast<int>(prepared_.size()); ++peer) {
+    auto& prepared = prepared_[static_cast<std::size_t>(peer)];
+    if (peer == rank_ || prepared == 0) continue;
+    unmap(peer);
+    map(peer, prepared);
+    (void)api_.release(prepared);  // the mapping keeps the memory alive
+    prepared = 0;
+  }
+  auto& prepared = prepared_[static_cast<std::size_t>(rank_)];
+  if (prepared == 0) return;
+  unmap(rank_);
+  try {
+    map(rank_, prepared);
+  } catch (...) {
+    try {
+      map(rank_, own_);
+    } catch (const error&) {  // NOLINT(bugprone-empty-catch): the first failure is what is told
+    }
+    throw;
+  }
+  (void)api_.release(own_);
+  own_ = prepared;
+  prepared = 0;
+}
+
+void symmetric_memory::discard() noexcept {
+  for (auto& prepared : prepared_) {
+    if (prepared != 0) (void)api_.release(prepared);
+    prepared = 0;
+  }
 }
 
 void symmetric_memory::unback() noexcept {

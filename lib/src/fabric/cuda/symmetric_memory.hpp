@@ -43,13 +43,28 @@ class symmetric_memory {
   /// Backs this rank's slice with fresh physical memory, contents undefined, that can be exported as `kind`.
   /// Precondition: it is not backed.
   void back(handle_kind kind);
-  /// This rank's slice for the peers. A descriptor in it is the caller's to close (close_slice_handle).
+  /// This rank's slice, the prepared one where there is one, for the peers. A descriptor in it is the caller's to close
+  /// (close_slice_handle).
   [[nodiscard]] slice_handle export_slice() const;
   /// Maps the memory that `peer` has exported. Precondition: peer is not this rank, and not mapped.
   void map_peer(int peer, const slice_handle& handle);
   /// Takes the memory away from behind all slices; the addresses stay. Peers that have mapped this rank's memory keep
-  /// it alive. A following back() and map_peer() of every peer completes a remap. Idempotent.
+  /// it alive. Idempotent.
   void unback() noexcept;
+
+  /// Allocates fresh physical memory for this rank's slice, contents undefined, beside what is there, of the kind that
+  /// back() has made. Precondition: backed.
+  void prepare();
+  /// Takes in the memory with which `peer` is to replace what this rank has mapped of it, if anything. Precondition:
+  /// peer is not this rank.
+  void prepare_peer(int peer, const slice_handle& handle);
+  /// Puts what was prepared behind the addresses, the peers' slices first. What was there goes back, unless somebody
+  /// else has mapped it. Nothing on the device may use those slices meanwhile. When it throws, slices that have not
+  /// been replaced yet are as they were, or not mapped, but for this rank's own: that has its old memory back, if that
+  /// can be done at all. What was prepared stays for another attempt, or for discard().
+  void remap();
+  /// Gives back what was prepared and has not been put in place. Idempotent.
+  void discard() noexcept;
 
   [[nodiscard]] std::byte* slice(int rank) const noexcept {
     return reinterpret_cast<std::byte*>(base_ + static_cast<std::uint64_t>(rank) * slice_bytes_);
@@ -58,7 +73,10 @@ class symmetric_memory {
   [[nodiscard]] std::uint64_t slice_bytes() const noexcept { return slice_bytes_; }
 
  private:
+  [[nodiscard]] CUmemGenericAllocationHandle allocate(handle_kind kind) const;
+  [[nodiscard]] CUmemGenericAllocationHandle import(const slice_handle& handle) const;
   void map(int rank, CUmemGenericAllocationHandle memory);
+  void unmap(int rank);
 
   const driver_api& api_;
   int device_;
@@ -68,6 +86,7 @@ class symmetric_memory {
   handle_kind kind_ = handle_kind::posix_descriptor;
   CUmemGenericAllocationHandle own_ = 0;  // kept for export; a peer's is given back as soon as it is mapped
   std::vector<bool> mapped_;
+  std::vector<CUmemGenericAllocationHandle> prepared_;  // by rank; 0: none
 };
 
 /// Closes the descriptor of an exported slice, if it has one, and forgets it.

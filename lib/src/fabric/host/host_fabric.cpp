@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fabric/host/address_book.hpp"
+#include "fabric/host/entry_count.hpp"
 #include "fabric/host/host_memory.hpp"
 #include "fabric/host/host_policy.hpp"
 #include "protocol/transports.hpp"
@@ -66,9 +67,11 @@ struct shared_part {
   shared_part(std::size_t bytes, std::pmr::memory_resource* resource) : memory(bytes, resource) {}
   host_memory memory;
   layout::fault_mailbox mailbox;
+  entry_count inside;    ///< whoever may store into peers' memory
+  std::mutex next_life;  ///< of a restart, and of those who end this life, here or from outside
 };
 
-class host_workspace final : public fabric_workspace {
+class host_workspace final : public fabric_workspace, private recoverable {
  public:
   host_workspace(const workspace_request& request, std::shared_ptr<const host_kernels> kernels)
       : kernels_(std::move(kernels)),
@@ -80,7 +83,7 @@ class host_workspace final : public fabric_workspace {
     handle_.mailbox = &part_->mailbox;
     timeout_ns_ = request.timeout_ns;
     warmup_timeout_ns_ = request.warmup_timeout_ns;
-    begin({request.first_epoch, 1});
+    begin({{request.first_epoch, 1}, layout::all_ranks(request.ep_size)});
   }
 
   ~host_workspace() override { drain(); }
@@ -129,37 +132,97 @@ class host_workspace final : public fabric_workspace {
   }
 
   void abort() override {
+    const std::unique_lock lock(part_->next_life, std::try_to_lock);
+    if (!lock) return;  // it is poisoned, or being so
     host_block block;
+    const entry_count::visit visit(part_->inside);
     protocol::abort_workspace(block, handle_);
   }
 
   void drain() noexcept override { launches_->wait_idle(); }
 
+  [[nodiscard]] recoverable& recovery() override { return *this; }
+
+ private:
   [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override { return launches_->wait_idle_for(timeout); }
   [[nodiscard]] round_position position() const override {
     return {handle_.round().epoch, handle_.round().incarnation};
   }
-  // The memory stays what it was: no launch of any rank runs, so there is none that could still store into it.
-  void restart(const round_position& from) override {
-    begin(from);
-    part_->mailbox.record = {};
-    std::atomic_ref(part_->mailbox.sequence).store(0, std::memory_order_release);
+
+  // The memory stays what it was, so whoever may still store into it is poisoned in its own workspace, from outside.
+  [[nodiscard]] rank_set keep_out(const rank_set& left_out, std::chrono::nanoseconds timeout) override {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    rank_set inside{};
+    for (int rank = 0; rank < handle_.ep_size; ++rank) {
+      if (!contains(left_out, rank)) continue;
+      auto& part = *peers_[static_cast<std::size_t>(rank)];
+      poison_from_outside(rank, part);
+      if (!part.inside.wait_empty_until(deadline)) insert(inside, rank);
+    }
+    return inside;
   }
 
- private:
-  void begin(const round_position& from) {
+  void restart(const fresh_start& start, const rank_meeting& /*meeting*/) override {
+    const std::lock_guard lock(part_->next_life);
+    begin(start);
+    handle_.round().fault_elected = handle_.round().fault_announced = handle_.round().poison = 1;
+  }
+
+  void open_again() override {
+    host_block block;
+    auto& round = handle_.round();
+    std::atomic_ref(part_->mailbox.sequence).store(0, std::memory_order_release);
+    block.store_u32(&round.fault_announced, 0);
+    block.store_u32(&round.poison, 0);
+    block.store_u32(&round.fault_elected, 0);  // the last: from here on there may be another fault
+  }
+
+  /// Ends what `rank` may do to this rank's memory, and to that of whoever recovers with it: as if it had been told of
+  /// an abort of this rank, but for its own notices, which are not sent.
+  void poison_from_outside(int rank, shared_part& part) const {
+    const std::lock_guard lock(part.next_life);
+    host_block block;
+    auto other = handle_;
+    other.rank = rank;
+    other.self = part.memory.data();
+    other.mailbox = &part.mailbox;
+    auto& round = other.round();
+    const auto own_bit = std::uint64_t{1} << (static_cast<unsigned>(handle_.rank) % 64);
+    const auto& latched = other.rank_mask().latched;
+    // It has recovered without this rank: nothing of its new life comes here.
+    if ((block.poll(&latched[static_cast<std::size_t>(handle_.rank) / 64]) & own_bit) == 0) return;
+    if (block.elect(&round.fault_elected)) {
+      fault_record record;
+      record.code = fault_code::aborted;
+      record.phase = static_cast<phase>(block.load_u32(&round.phase_due));
+      record.epoch = block.load_u32(&round.epoch);
+      record.rank = record.origin = handle_.rank;
+      record.from_notice = 1;
+      record.entered_ns = block.now_ns();
+      protocol::tell_arrivals(block, other, record.phase, record.epoch, block.poll(&round.step_index) & 1U);
+      block.record(other.mailbox, record);
+      // From itself, whom it hears whatever its mask; what the record says of this rank stands already.
+      const protocol::notice told{record.code, record.phase, record.field, static_cast<std::uint8_t>(rank),
+                                  handle_.rank};
+      block.post(&other.notice().word, layout::tagged(protocol::encode(told), block.load_u32(&round.incarnation)));
+      block.announce(&round.fault_announced, 1);
+    }
+    block.store_u32(&round.poison, 1);
+  }
+
+  void begin(const fresh_start& start) {
     // A resource may hand out memory of an earlier workspace, whose signals would look fresh.
     for (const auto& spec : layout::region_table) {
       if (spec.zeroed) std::memset(data() + handle_.layout.offset_of(spec.id), 0, handle_.layout.size_of(spec.id));
     }
     auto& round = handle_.round();
-    round.epoch = from.epoch;
-    round.incarnation = from.incarnation;
+    round.epoch = start.at.epoch;
+    round.incarnation = start.at.incarnation;
     round.warm_phases_left = 2;
     round.timeout_ns = timeout_ns_;
     round.warmup_timeout_ns = warmup_timeout_ns_;
-    handle_.rank_mask() = layout::first_rank_mask(handle_.ep_size);
-    handle_.notice().heard = layout::every_rank();
+    handle_.rank_mask() = layout::first_rank_mask(start.active, handle_.ep_size);
+    handle_.notice().heard = layout::heard_ranks(start.active, handle_.layout.dims.rank_masks);
     std::fill_n(&handle_.block_state(0), layout::max_lamport_blocks, layout::first_block_state(round));
   }
 
@@ -170,9 +233,12 @@ class host_workspace final : public fabric_workspace {
     // Peers' memory is held by peers_, which outlives the launch because the destructor drains. Everything that a block
     // needs is allocated here, where a failure can still be thrown.
     auto run = std::make_shared<launch_state>(launches_, plan.num_blocks, scratch_words(params));
-    stream.host().launch(plan.num_blocks, [params, kernel, kernels = kernels_, run](int index) {
+    stream.host().launch(plan.num_blocks, [params, kernel, kernels = kernels_, run, part = part_](int index) {
       host_block block(run->scratch_of(index), static_cast<std::uint32_t>(index));
-      (kernels.get()->*kernel)(block, params);
+      {
+        const entry_count::visit visit(part->inside);
+        (kernels.get()->*kernel)(block, params);
+      }
       if (run->blocks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) run->running.reset();
     });
   }

@@ -25,6 +25,7 @@ class mock_driver {
   std::set<std::pair<int, int>> pairs_without_access;  ///< (device, peer device)
   std::string fail_at;                                 ///< name of the operation that fails ...
   int fail_after = 0;                                  ///< ... once this many of it have succeeded
+  int failures_left = 1 << 30;                         ///< ... and this many times
   CUresult failure = CUDA_ERROR_UNKNOWN;
 
   [[nodiscard]] int live_allocations() const { return static_cast<int>(references_.size()); }
@@ -129,7 +130,10 @@ class mock_driver {
   template <class Effect>
   CUresult call(const std::string& name, Effect effect) {
     const std::lock_guard lock(mutex_);
-    if (name == fail_at && calls_[name] >= fail_after) return failure;
+    if (name == fail_at && calls_[name] >= fail_after && failures_left > 0) {
+      --failures_left;
+      return failure;
+    }
     ++calls_[name];
     effect(*this);
     return CUDA_SUCCESS;

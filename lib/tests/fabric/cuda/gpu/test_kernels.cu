@@ -53,6 +53,22 @@ __global__ void copy_kernel(std::byte* to, const std::byte* from, std::size_t by
   for (auto at = first_index(); at < bytes; at += index_stride()) to[at] = from[at];
 }
 
+__global__ void zombie_kernel(const __grid_constant__ haunted_places where, std::uint32_t value, std::uint32_t* rounds,
+                              const std::uint32_t* release) {
+  const auto deadline = clock_ns() + 20'000'000'000;
+  const auto word = value * 0x01010101U;
+  while (*reinterpret_cast<const volatile std::uint32_t*>(release) == 0 && clock_ns() < deadline) {
+    for (int i = 0; i < where.count; ++i) {
+      auto* units = reinterpret_cast<uint4*>(where.places[i]);
+      for (auto at = first_index(); at < where.bytes[i] / sizeof(uint4); at += index_stride()) {
+        asm volatile("st.relaxed.sys.global.v4.b32 [%0], {%1, %1, %1, %1};" ::"l"(units + at), "r"(word) : "memory");
+      }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd_system(rounds, 1U);
+  }
+}
+
 __global__ void fill_kernel(std::byte* place, std::byte value, std::size_t bytes) {
   for (auto at = first_index(); at < bytes; at += index_stride()) place[at] = value;
 }
@@ -109,9 +125,10 @@ void load_test_kernels(int num_devices) {
     launch_scale(nullptr, nullptr, 0, 0, nullptr);
     launch_pattern(nullptr, 0, 0, nullptr);
     launch_check_pattern(nullptr, 0, 0, nullptr, nullptr);
-    cudaFuncAttributes attributes{};  // these two would count
+    cudaFuncAttributes attributes{};  // these would count
     check_launch(cudaFuncGetAttributes(&attributes, hold_kernel));
     check_launch(cudaFuncGetAttributes(&attributes, meeting_kernel));
+    check_launch(cudaFuncGetAttributes(&attributes, zombie_kernel));
     check_launch(cudaDeviceSynchronize());
   }
 }
@@ -143,6 +160,12 @@ void launch_copy(std::byte* to, const std::byte* from, std::size_t bytes, start 
   config.attrs = &early;
   config.numAttrs = when == start::early ? 1 : 0;
   check_launch(cudaLaunchKernelEx(&config, copy_kernel, to, from, bytes));
+}
+
+void launch_zombie(const haunted_places& places, std::byte value, std::uint32_t* rounds, const std::uint32_t* release,
+                   cudaStream_t stream) {
+  zombie_kernel<<<4, 256, 0, stream>>>(places, std::to_integer<std::uint32_t>(value), rounds, release);
+  check_launch(cudaGetLastError());
 }
 
 void launch_fill(std::byte* place, std::byte value, std::size_t bytes, cudaStream_t stream) {

@@ -27,6 +27,18 @@ enum class start : std::uint8_t { after_the_launch_before, early };
 /// Copies; where it may start early it still reads only what the launch before it has finished.
 void launch_copy(std::byte* to, const std::byte* from, std::size_t bytes, start when, cudaStream_t stream);
 
+/// Memory that a zombie goes on storing to.
+struct haunted_places {
+  static constexpr int most = 32;
+  std::byte* places[most];
+  std::uint64_t bytes[most];  ///< multiples of 16, as the places are
+  int count;
+};
+/// Stores `value` into every byte of the places again and again, until *release is not 0, or for 20 s. Adds 1 to
+/// *rounds each time that a block has been through. Both words lie in pinned memory of the host.
+void launch_zombie(const haunted_places& places, std::byte value, std::uint32_t* rounds, const std::uint32_t* release,
+                   cudaStream_t stream);
+
 /// Fills with `value`, by a kernel of this file: the runtime's own may be loaded on first use, and wait for the device.
 void launch_fill(std::byte* place, std::byte value, std::size_t bytes, cudaStream_t stream);
 

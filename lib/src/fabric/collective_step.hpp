@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -13,9 +12,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "switchyard/comm_backend.hpp"
+#include "fabric/rank_meeting.hpp"
 
-namespace switchyard::cuda {
+namespace switchyard {
 
 enum class step_outcome : std::uint32_t { ready, unsupported, out_of_memory, cuda_error };
 
@@ -29,13 +28,16 @@ struct step_verdict {
 step_verdict judge(const std::function<void()>& action);
 
 /// Throws what the first failed rank threw, naming all failed ranks and their reasons; nothing when all are ready.
-void throw_unless_ready(const std::vector<step_verdict>& verdicts);
+/// Verdicts are by place in the meeting.
+void throw_unless_ready(const rank_meeting& meeting, const std::vector<step_verdict>& verdicts);
 
-/// Collective: runs `action`, which returns this rank's value, and returns every rank's value, by rank. Throws on every
-/// rank when any rank's action has thrown; peer_fault as the backend does.
+/// What a step gives when there is nothing to tell.
+struct nothing {};
+
+/// Collective: runs `action`, which returns this rank's value, and returns every rank's value, by place in the meeting.
+/// Throws on every rank when any rank's action has thrown; peer_fault as the backend does.
 template <class Value>
-std::vector<Value> collective_step(comm_backend& backend, std::chrono::nanoseconds timeout,
-                                   const std::function<Value()>& action) {
+std::vector<Value> collective_step(const rank_meeting& meeting, const std::function<Value()>& action) {
   static_assert(std::is_trivially_copyable_v<Value>);
   struct part {
     step_verdict verdict;
@@ -43,16 +45,17 @@ std::vector<Value> collective_step(comm_backend& backend, std::chrono::nanosecon
   };
   part mine;
   mine.verdict = judge([&] { mine.value = action(); });
-  std::vector<part> all(static_cast<std::size_t>(backend.size()));
-  backend.allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)), timeout);
+  std::vector<part> all(meeting.ranks().size());
+  meeting.backend().allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)),
+                              meeting.remaining());
   std::vector<step_verdict> verdicts;
   std::vector<Value> values;
   for (const auto& each : all) {
     verdicts.push_back(each.verdict);
     values.push_back(each.value);
   }
-  throw_unless_ready(verdicts);
+  throw_unless_ready(meeting, verdicts);
   return values;
 }
 
-}  // namespace switchyard::cuda
+}  // namespace switchyard

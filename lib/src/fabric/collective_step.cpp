@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/cuda/collective_step.hpp"
+#include "fabric/collective_step.hpp"
 
 #include <algorithm>
 #include <string_view>
 
 #include "switchyard/spec/errors.hpp"
 
-namespace switchyard::cuda {
+namespace switchyard {
 
 step_verdict judge(const std::function<void()>& action) {
   step_verdict verdict;
@@ -28,14 +28,14 @@ step_verdict judge(const std::function<void()>& action) {
   return verdict;
 }
 
-void throw_unless_ready(const std::vector<step_verdict>& verdicts) {
+void throw_unless_ready(const rank_meeting& meeting, const std::vector<step_verdict>& verdicts) {
   auto first = step_outcome::ready;
   std::string message;
-  for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
-    if (verdicts[rank].outcome == step_outcome::ready) continue;
-    if (first == step_outcome::ready) first = verdicts[rank].outcome;
-    message += (message.empty() ? "construction: rank " : "; rank ") + std::to_string(rank) + ": " +
-               verdicts[rank].reason.data();
+  for (std::size_t place = 0; place < verdicts.size(); ++place) {
+    if (verdicts[place].outcome == step_outcome::ready) continue;
+    if (first == step_outcome::ready) first = verdicts[place].outcome;
+    message += message.empty() ? meeting.call() + ": rank " : "; rank ";
+    message += std::to_string(meeting.ranks()[place]) + ": " + verdicts[place].reason.data();
   }
   switch (first) {
     case step_outcome::ready: return;
@@ -45,4 +45,4 @@ void throw_unless_ready(const std::vector<step_verdict>& verdicts) {
   }
 }
 
-}  // namespace switchyard::cuda
+}  // namespace switchyard
