@@ -51,9 +51,9 @@ SWITCHYARD_DEVICE bool has_notice(Block& block, const phase_frame& frame) {
   return is_told(frame.bounds, block.poll(frame.bounds.notice));
 }
 
-/// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. Of Lamport
-/// phases: the fixed words and who is to come; rows raise no flags, and one that was taken reads as one that has not
-/// come: raise() adds who was waited for. [thread]
+/// Whether all that `source` owes this rank in the phase is here: its header, its statistics, and the flags of its
+/// rows. Of Lamport phases: the fixed words and who is to come; rows raise no flags, and one that was taken reads as
+/// one that has not come: raise() adds who was waited for. [thread]
 template <block Block>
 SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                          std::int32_t source) {
@@ -65,6 +65,12 @@ SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& w
   SWITCHYARD_ROLLED
   for (std::uint64_t i = 0; i < header_end; ++i) {
     if (!(lamport && is_posted_apart(i)) && !is_fresh(words + i)) return false;
+  }
+  const bool has_statistics = frame.which == phase::dispatch && ws.layout.dims.eplb_words != 0;
+  const auto statistics = has_statistics ? declared(frame, header_word::eplb_stats_length) : 0;
+  SWITCHYARD_ROLLED
+  for (std::uint32_t i = 0; i < statistics; ++i) {
+    if (!is_fresh(ws.statistics(ws.rank, source) + i)) return false;
   }
   SWITCHYARD_ROLLED
   for (std::uint32_t token = 0; lamport && frame.which == phase::dispatch && token < tokens; ++token) {
@@ -192,7 +198,7 @@ SWITCHYARD_DEVICE_APART bool spell_out_mismatch(Block& block, const workspace_ha
     const auto theirs = layout::data_of(block.poll(words + static_cast<std::uint64_t>(entry.word)));
     if (theirs == mine) continue;
     fault.code = is_mask ? fault_code::mask_changed : fault_code::step_mismatch;
-    fault.field = entry.field;
+    fault.field = field_of(entry, frame.which);
     fault.expected = mine;
     fault.actual = theirs;
     break;

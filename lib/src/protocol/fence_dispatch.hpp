@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "protocol/eplb_stats.hpp"
 #include "protocol/mask_latch.hpp"
 #include "protocol/phase.hpp"
 #include "protocol/routing.hpp"
@@ -276,6 +277,7 @@ SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const 
         return p.ws.dispatch_flag(p.routing.active.contains(rank) ? rank : p.ws.rank, p.ws.rank);
       },
       layout::tagged(1, frame.epoch));
+  if (p.statistics.length != 0) send_statistics<Block>(block, p, frame.epoch, chunk, p.chunks());
   return true;
 }
 
@@ -346,10 +348,10 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
   const auto* inbox = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids_inbox));
   block.copy_local(reinterpret_cast<std::byte*>(ids + at), reinterpret_cast<const std::byte*>(inbox + at),
                    (part_end - first_row) * ids_per_row * sizeof(std::int32_t));
-  return true;
+  return part != 0 || p.statistics.length == 0 || receive_statistics<Block>(block, p, frame, source, source + 1);
 }
 
-/// What a failed dispatch leaves: no ids, no counts, so that experts queued behind it find no work.
+/// What a failed dispatch leaves: no ids, no counts, no statistics, so that experts queued behind it find no work.
 template <block Block>
 SWITCHYARD_DEVICE_APART void clear_views(handed_over<Block> block, const dispatch_params& p) {
   const auto& ws = p.ws;
@@ -358,6 +360,7 @@ SWITCHYARD_DEVICE_APART void clear_views(handed_over<Block> block, const dispatc
                  rows * std::uint64_t{p.routing.top_k});
   block.fill_i32(ws.local<std::int32_t>(ws.layout.offset_of(layout::region::recv_counts)), 0,
                  static_cast<std::uint64_t>(ws.ep_size));
+  clear_statistics(block, p);
   if (block.thread_index() == 0) block.store_u32(&ws.rank_mask().dropped_routes, 0);
 }
 
