@@ -247,9 +247,9 @@ TEST(shipped_suites, every_must_pass_entry_matches_a_case) {
   EXPECT_EQ(lists, 2U);
 }
 
-TEST(shipped_suites, the_host_fabric_must_pass_all_of_smoke_bugs_and_conformance) {
+TEST(shipped_suites, the_host_fabric_must_pass_all_of_smoke_bugs_formats_and_conformance) {
   case_selection selection;
-  selection.suites = {"smoke", "bugs", "conformance"};
+  selection.suites = {"smoke", "bugs", "formats", "conformance"};
   must_pass_evidence nothing_ran;
   nothing_ran.selected = nothing_ran.due = ids_of(select_cases(shipped(), selection));
   std::set<std::string> missing;

@@ -14,19 +14,18 @@
 
 namespace switchyard::protocol {
 
-/// Posts part `part` of `parts` of this rank's statistics to every rank that takes part, itself included. They hang on
-/// no row, so nothing is released for them. [team]
+/// Posts this rank's statistics to every rank that takes part, itself included. They hang on no row, so nothing is
+/// released for them. [team]
 template <block Block>
-SWITCHYARD_DEVICE_APART void send_statistics(handed_over<Block> block, const dispatch_params& p, std::uint32_t epoch,
-                                             std::uint32_t part, std::uint32_t parts) {
+SWITCHYARD_DEVICE_APART void send_statistics(handed_over<Block> block, const dispatch_params& p, std::uint32_t epoch) {
   const auto& ws = p.ws;
   SWITCHYARD_ROLLED
-  for (auto i = part * block.num_threads() + block.thread_index(); i < p.statistics.length;
-       i += parts * block.num_threads()) {
-    const auto word = layout::tagged(static_cast<std::uint32_t>(p.statistics.data[i]), epoch);
+  for (std::int32_t rank = 0; rank < ws.ep_size; ++rank) {
+    if (!p.routing.active.contains(rank)) continue;
+    auto* words = ws.statistics(rank, ws.rank);
     SWITCHYARD_ROLLED
-    for (std::int32_t rank = 0; rank < ws.ep_size; ++rank) {
-      if (p.routing.active.contains(rank)) block.post(ws.statistics(rank, ws.rank) + i, word);
+    for (auto i = block.thread_index(); i < p.statistics.length; i += block.num_threads()) {
+      block.post(words + i, layout::tagged(static_cast<std::uint32_t>(p.statistics.data[i]), epoch));
     }
   }
   block.sync();
@@ -38,16 +37,17 @@ SWITCHYARD_DEVICE inline std::int32_t* statistics_view(const dispatch_params& p,
   return view + wide_product(static_cast<std::uint32_t>(source), p.statistics.length);
 }
 
-/// Waits for the statistics of ranks first .. last - 1 and completes this rank's view of them; zeros for those that are
-/// masked off. They follow their sender's header, which whoever sent it sends on without waiting, so nobody need help
-/// meanwhile. Returns whether the role may go on. [team]
+/// Waits for the statistics of every `stride`-th rank from `first` on and completes this rank's view of them; zeros for
+/// those that are masked off. They come beside their sender's header, whoever sends them waits for nothing before he
+/// does, so nobody need help meanwhile. Returns whether the phase may go on. [team]
 template <block Block>
-SWITCHYARD_DEVICE_APART bool receive_statistics(handed_over<Block> block, const dispatch_params& p, phase_frame frame,
-                                                std::int32_t first, std::int32_t last) {
+SWITCHYARD_DEVICE_APART bool receive_statistics(handed_over<Block> block, const dispatch_params& p,
+                                                const phase_frame& frame, std::uint32_t first, std::uint32_t stride) {
   const auto& ws = p.ws;
   bool complete = true;
   SWITCHYARD_ROLLED
-  for (auto source = first; complete && source < last; ++source) {
+  for (auto index = first; complete && index < static_cast<std::uint32_t>(ws.ep_size); index += stride) {
+    const auto source = static_cast<std::int32_t>(index);
     auto* row = statistics_view(p, source);
     if (!p.routing.active.contains(source)) {
       block.fill_i32(row, 0, p.statistics.length);
@@ -67,6 +67,27 @@ SWITCHYARD_DEVICE_APART bool receive_statistics(handed_over<Block> block, const 
   }
   block.sync();
   return complete;
+}
+
+/// The same for a block of a fence dispatch that has no roles left: its part, by its number. It works out anew where
+/// the phase stands, from words that change only when all blocks have left: the usual course would have to keep them
+/// by. [team]
+template <block Block>
+SWITCHYARD_DEVICE_APART bool receive_behind_roles(handed_over<Block> block, const dispatch_params& p) {
+  const auto& ws = p.ws;
+  auto& round = ws.round();
+  phase_frame frame;
+  frame.which = phase::dispatch;
+  frame.open = true;
+  frame.epoch = round.epoch;
+  frame.parity = round.step_index & 1U;
+  frame.incarnation = round.incarnation;
+  frame.digest = finished_digest(with_mask(p.words_digest, mask_word(ws, phase::dispatch)), frame.incarnation);
+  frame.words = &p.words;
+  frame.start_ns = block.poll(&round.phase_start_ns);
+  frame.timeout_ns = round.warm_phases_left > 0 ? round.warmup_timeout_ns : round.timeout_ns;
+  frame.bounds = {&ws.notice().word, frame.incarnation, frame.start_ns + frame.timeout_ns, awaited::nothing};
+  return receive_statistics<Block>(block, p, frame, block.block_index(), ws.num_blocks);
 }
 
 /// What a failed dispatch leaves of them. [team]

@@ -51,9 +51,9 @@ SWITCHYARD_DEVICE bool has_notice(Block& block, const phase_frame& frame) {
   return is_told(frame.bounds, block.poll(frame.bounds.notice));
 }
 
-/// Whether all that `source` owes this rank in the phase is here: its header, its statistics, and the flags of its
-/// rows. Of Lamport phases: the fixed words and who is to come; rows raise no flags, and one that was taken reads as
-/// one that has not come: raise() adds who was waited for. [thread]
+/// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. Of Lamport
+/// phases: the fixed words and who is to come; rows raise no flags, and one that was taken reads as one that has not
+/// come: raise() adds who was waited for, as it does for statistics. [thread]
 template <block Block>
 SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                          std::int32_t source) {
@@ -65,12 +65,6 @@ SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& w
   SWITCHYARD_ROLLED
   for (std::uint64_t i = 0; i < header_end; ++i) {
     if (!(lamport && is_posted_apart(i)) && !is_fresh(words + i)) return false;
-  }
-  const bool has_statistics = frame.which == phase::dispatch && ws.layout.dims.eplb_words != 0;
-  const auto statistics = has_statistics ? declared(frame, header_word::eplb_stats_length) : 0;
-  SWITCHYARD_ROLLED
-  for (std::uint32_t i = 0; i < statistics; ++i) {
-    if (!is_fresh(ws.statistics(ws.rank, source) + i)) return false;
   }
   SWITCHYARD_ROLLED
   for (std::uint32_t token = 0; lamport && frame.which == phase::dispatch && token < tokens; ++token) {
@@ -149,7 +143,8 @@ SWITCHYARD_DEVICE_APART void raise_as_of(Block& block, const workspace_handle& w
     fault.waited_ns = block.now_ns() - frame.start_ns;
     fault.timeout_ns = frame.timeout_ns;
     fault.missing = incomplete_peers(block, ws, frame);
-    if (is_lamport(frame) && fault.awaited == awaited::rows && fault.rank >= 0) insert(fault.missing, fault.rank);
+    const bool adds = fault.awaited == awaited::statistics || (is_lamport(frame) && fault.awaited == awaited::rows);
+    if (adds && fault.rank >= 0) insert(fault.missing, fault.rank);
     if (fault.origin < 0) fault.origin = ws.rank;
     tell_arrivals(block, ws, frame.which, frame.epoch, frame.parity);
     block.record(ws.mailbox, fault);

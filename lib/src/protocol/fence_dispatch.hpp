@@ -277,7 +277,6 @@ SWITCHYARD_DEVICE bool send_chunk(Block& block, const dispatch_params& p, const 
         return p.ws.dispatch_flag(p.routing.active.contains(rank) ? rank : p.ws.rank, p.ws.rank);
       },
       layout::tagged(1, frame.epoch));
-  if (p.statistics.length != 0) send_statistics<Block>(block, p, frame.epoch, chunk, p.chunks());
   return true;
 }
 
@@ -348,7 +347,7 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
   const auto* inbox = ws.local<std::int32_t>(ws.layout.offset_of(layout::region::topk_ids_inbox));
   block.copy_local(reinterpret_cast<std::byte*>(ids + at), reinterpret_cast<const std::byte*>(inbox + at),
                    (part_end - first_row) * ids_per_row * sizeof(std::int32_t));
-  return part != 0 || p.statistics.length == 0 || receive_statistics<Block>(block, p, frame, source, source + 1);
+  return true;
 }
 
 /// What a failed dispatch leaves: no ids, no counts, no statistics, so that experts queued behind it find no work.
@@ -376,6 +375,8 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
     const std::uint64_t chunks = p.chunks();
     const auto part_mask = (std::uint64_t{1} << p.receive_shift) - 1;
     std::uint32_t tallied = 0;
+    // By the block of the first send role, which is there whatever else is; received by all, once nothing else is left.
+    if (p.statistics.length != 0 && frame.first_role == 0) send_statistics<Block>(block, p, frame.epoch);
     succeeded = run_roles(
         block, p.ws, frame, chunks + (std::uint64_t{s.ranks} << p.receive_shift), chunks,
         [&] { s.prepare(block, false, p.routes_all); },
@@ -385,6 +386,7 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
           return receive_part(block, p, frame, s, static_cast<std::int32_t>(receive >> p.receive_shift),
                               receive & part_mask);
         });
+    if (p.statistics.length != 0 && succeeded) succeeded = receive_behind_roles<Block>(block, p);
   }
   leave(block, p.ws, frame, succeeded, [&] { clear_views<Block>(block, p); });
 }

@@ -170,7 +170,7 @@ template <block Block>
 SWITCHYARD_DEVICE void send_as_dispatch_clerk(Block& block, const dispatch_params& p, const phase_frame& frame,
                                               bool released) {
   send_as_clerk(block, p, frame, released);
-  if (p.statistics.length != 0) send_statistics<Block>(block, p, frame.epoch, 0, 1);
+  if (p.statistics.length != 0) send_statistics<Block>(block, p, frame.epoch);
   if (p.routing.active.are_all()) return;
   count_dropped<Block>(block, p.ws, p.routing, 0, static_cast<std::uint32_t>(p.num_tokens));
 }
@@ -316,7 +316,7 @@ SWITCHYARD_DEVICE_APART void finish_dispatch(handed_over<Block> block, const dis
                               [&](std::int32_t source) { block.scratch_add(counts + source, 1); });
     if (succeeded) store_counts(block, p);
     if (succeeded && p.statistics.length != 0) {
-      succeeded = receive_statistics<Block>(block, p, frame, 0, ws.ep_size);
+      succeeded = receive_statistics<Block>(block, p, frame, 0, 1);
     }
   }
   if (succeeded && is_worker(ws, index)) {
