@@ -20,7 +20,7 @@ struct term {
   std::string_view name;
   std::int64_t value;
 };
-constexpr std::size_t num_terms = 23;
+constexpr std::size_t num_terms = 24;
 
 /// One rank's part of the gathering; plain bytes.
 struct verdict {
@@ -51,6 +51,7 @@ std::array<term, num_terms> terms_of(const group_terms& terms, const group_id& i
            {"dispatch_format", p.dispatch_format ? as_term(*p.dispatch_format) : -1},
            {"invalid_expert_id", p.invalid_expert_id},
            {"extra_payload_bytes_per_token", as_term(c.extra_payload_bytes_per_token)},
+           {"eplb_stats_num_experts", c.eplb_stats_num_experts},
            {"timeout (ns)", c.timeout.count()},
            {"warmup_timeout (ns)", c.warmup_timeout.count()},
            {"enable_pdl", as_term(c.enable_pdl)},

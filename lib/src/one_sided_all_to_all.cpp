@@ -49,12 +49,6 @@ void check_bootstrap(const bootstrap& boot) {
   }
 }
 
-bool overlaps(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
-  const auto a_begin = reinterpret_cast<std::uintptr_t>(a);
-  const auto b_begin = reinterpret_cast<std::uintptr_t>(b);
-  return a_bytes != 0 && b_bytes != 0 && a_begin < b_begin + b_bytes && b_begin < a_begin + a_bytes;
-}
-
 std::uint32_t shift_of(std::uint64_t power_of_two) {
   return static_cast<std::uint32_t>(std::countr_zero(power_of_two));
 }
@@ -122,6 +116,8 @@ class one_sided_all_to_all::impl {
     const auto tokens_per_rank = options.runtime_max_tokens_per_rank.value_or(params_.max_tokens_per_rank);
     check_tokens_per_rank(tokens_per_rank, params_);
     check_dispatch(inputs, tokens_per_rank, params_, config_);
+    const auto& statistics = options.eplb_local_stats;
+    check_statistics(statistics, config_, {workspace_->data(), layout_.total_bytes});
 
     tokens_per_rank_ = static_cast<std::uint64_t>(tokens_per_rank);
     num_tokens_ = static_cast<std::uint64_t>(inputs.num_tokens);
@@ -169,7 +165,12 @@ class one_sided_all_to_all::impl {
                           layout_.offset_of(lamport ? slot.view_region : slot.received_in));
       result.*slot.view = {workspace_->data() + layout_.offset_of(slot.view_region), input.row_bytes};
     }
+    launch.statistics = {statistics.data(), static_cast<std::uint32_t>(statistics.size())};
+    const auto* all_statistics = workspace_->data() + layout_.offset_of(region::eplb_stats);
+    result.eplb_gathered_stats = {reinterpret_cast<const std::int32_t*>(all_statistics),
+                                  static_cast<std::size_t>(ep_size_) * statistics.size()};
     protocol::set(words_, header_word::payload_set, payload_set);
+    protocol::set(words_, header_word::eplb_stats_length, launch.statistics.length);
     protocol::set(words_, header_word::runtime_max_tokens_per_rank, static_cast<std::uint32_t>(tokens_per_rank));
     protocol::set(words_, header_word::transport, static_cast<std::uint32_t>(transport_));
     protocol::set(words_, header_word::num_tokens, static_cast<std::uint32_t>(inputs.num_tokens));

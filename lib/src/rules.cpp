@@ -76,6 +76,7 @@ void check_group(const comm_params& params, const one_sided_config& config, int 
   }
   in_range("extra_payload_bytes_per_token", static_cast<std::int64_t>(config.extra_payload_bytes_per_token), 0, 1 << 24,
            "");
+  in_range("eplb_stats_num_experts", config.eplb_stats_num_experts, 0, params.num_experts, " (num_experts)");
   constexpr std::int64_t millisecond = 1'000'000;
   constexpr std::int64_t day = 24 * 3600 * 1000 * millisecond;
   in_range("timeout", config.timeout.count(), millisecond, day, " nanoseconds (1 ms .. 24 h)");
@@ -98,6 +99,7 @@ layout::extents extents_of(const comm_params& params, const one_sided_config& co
   dims.hidden_bytes = bytes.hidden_states;
   dims.scale_bytes = bytes.hidden_states_scale;
   dims.extra_bytes = config.extra_payload_bytes_per_token;
+  dims.eplb_words = static_cast<std::uint64_t>(config.eplb_stats_num_experts);
   dims.combine_row_bytes = static_cast<std::uint64_t>(params.hidden_size) * itemsize(params.dtype);
   dims.rank_masks = config.enable_rank_mask;
   if (config.lamport != choice::off) {
@@ -138,6 +140,24 @@ void check_dispatch(const dispatch_inputs& inputs, std::int64_t tokens_per_rank,
   check_payload("topk_weights", inputs.topk_weights, n, ids_bytes);
   check_payload("hidden_states_scale", inputs.hidden_states_scale, n, params.dispatch_bytes().hidden_states_scale);
   check_payload("extra", inputs.extra, n, config.extra_payload_bytes_per_token);
+}
+
+bool overlaps(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
+  const auto a_begin = reinterpret_cast<std::uintptr_t>(a);
+  const auto b_begin = reinterpret_cast<std::uintptr_t>(b);
+  return a_bytes != 0 && b_bytes != 0 && a_begin < b_begin + b_bytes && b_begin < a_begin + a_bytes;
+}
+
+void check_statistics(std::span<const std::int32_t> local_stats, const one_sided_config& config,
+                      std::span<const std::byte> workspace) {
+  in_range("eplb_local_stats.size()", static_cast<std::int64_t>(local_stats.size()), 0, config.eplb_stats_num_experts,
+           " (eplb_stats_num_experts)");
+  if (local_stats.empty()) return;
+  check_pointer("eplb_local_stats.data()", local_stats.data(), "its integers");
+  if (overlaps(local_stats.data(), local_stats.size_bytes(), workspace.data(), workspace.size())) {
+    throw invalid_argument(
+        "eplb_local_stats lies in the workspace, must be memory of yours: it changes there meanwhile");
+  }
 }
 
 void check_combine(const combine_inputs& inputs, const combine_output& output, std::int64_t num_tokens,

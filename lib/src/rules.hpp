@@ -27,6 +27,14 @@ std::chrono::nanoseconds effective_warmup(const one_sided_config& config);
 void check_dispatch(const dispatch_inputs& inputs, std::int64_t tokens_per_rank, const comm_params& params,
                     const one_sided_config& config);
 
+/// Throws invalid_argument when there are more load statistics than the workspace has room for, or they lie badly.
+/// `workspace`: this rank's.
+void check_statistics(std::span<const std::int32_t> local_stats, const one_sided_config& config,
+                      std::span<const std::byte> workspace);
+
+/// Whether two pieces of memory have a byte in common.
+bool overlaps(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes);
+
 /// Throws invalid_argument unless 1 <= T <= max_tokens_per_rank.
 void check_tokens_per_rank(std::int64_t tokens_per_rank, const comm_params& params);
 

@@ -231,6 +231,46 @@ TEST(one_sided_all_to_all, calls_out_of_turn_are_refused) {
   EXPECT_EQ(instance.workspace_data(), nullptr);
 }
 
+// Rows of the group's own dtype are what there is room for; another type fits where its rows take no more bytes.
+TEST(one_sided_all_to_all, combine_rows_have_room_for_rows_of_the_groups_dtype) {
+  for (const auto& [group_type, bytes] : {std::pair<dtype, std::size_t>{dtype::fp32, 32}, {dtype::bf16, 16}}) {
+    auto options = small_group(1);
+    options.params.dtype = group_type;
+    host_group group(options);
+    auto& instance = group.instance(0);
+    auto& stream = group.stream(0);
+    for (const auto type : {dtype::bf16, dtype::fp16, dtype::fp32}) {
+      token_batch batch(0, options.params, {{0, 2}});
+      (void)instance.dispatch(batch.inputs(), {}, stream);
+      const auto row_bytes = 8 * itemsize(type);
+      if (row_bytes <= bytes) {
+        const auto offered = instance.combine_input_buffer(type);
+        EXPECT_EQ(offered.row_bytes, row_bytes);
+        EXPECT_EQ(offered.data, instance.combine_input_buffer(group_type).data) << "one address for all types";
+      } else {
+        try {
+          (void)instance.combine_input_buffer(type);
+          FAIL() << to_string(type) << " fits";
+        } catch (const invalid_argument& e) {
+          EXPECT_NE(std::string(e.what()).find("rows of fp32 have 32 bytes, must be at most the workspace's 16"),
+                    std::string::npos)
+              << e.what();
+        }
+      }
+      // Narrower rows of the type that does not fit as a whole do, and zeros sum to zeros in each.
+      const auto elements = static_cast<std::int64_t>(bytes / itemsize(type) < 8 ? bytes / itemsize(type) : 8);
+      test::aligned_bytes rows(40 * bytes);
+      test::aligned_bytes output(bytes, 0xCD);
+      instance.combine({rows.as<void>(), elements, type}, {output.as<void>(), 1}, stream);
+      stream.synchronize();
+      EXPECT_FALSE(instance.status());
+      for (std::size_t i = 0; i < static_cast<std::size_t>(elements) * itemsize(type); ++i) {
+        ASSERT_EQ(output.as<unsigned char>()[i], 0) << to_string(type) << " byte " << i;
+      }
+    }
+  }
+}
+
 TEST(one_sided_all_to_all, memory_of_the_workspace_or_of_one_another_is_refused) {
   auto options = small_group(1);
   host_group group(options);

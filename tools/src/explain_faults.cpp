@@ -99,6 +99,10 @@ std::vector<explanation> fault_explanations() {
        "Rows that a peer has announced. Its header was there, so it has entered the phase.",
        "A peer that stopped in the middle, a slow or broken path for bulk data, or a lost signal.",
        "Whether small cases pass on the same pair of ranks; then the path, not the rank, is the suspect."},
+      {awaited_kind, to_string(awaited::statistics),
+       "A peer's load statistics, which it sends right behind its header.",
+       "A peer that stopped in the middle of what it sends without rows, or a lost store.",
+       "What the missing ranks did last; whether the same pair of ranks loses rows as well."},
   };
 }
 

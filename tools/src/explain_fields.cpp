@@ -34,6 +34,11 @@ std::vector<explanation> field_explanations() {
       width(step_field::topk_weights_row_bytes, "Bytes of a row of expert weights."),
       width(step_field::hidden_states_scale_row_bytes, "Bytes of a row of scales of hidden states."),
       width(step_field::extra_row_bytes, "Bytes of a row of the extra payload."),
+      {kind, to_string(step_field::eplb_stats_length),
+       "Integers of load statistics that each rank brings to dispatch; 0: none.",
+       "Ranks that count experts of different layers, or of which some leave the statistics out when they have no "
+       "tokens.",
+       "The length of eplb_local_stats at both callers."},
       {kind, to_string(step_field::transport), "The protocol that a rank has chosen for the phase.",
        "The choice is made from declared values, so ranks whose limits or configuration differ choose differently.",
        "The configuration of both ranks; construction compares it, so look for one that was changed or captured "

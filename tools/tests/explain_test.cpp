@@ -47,8 +47,8 @@ void expect_explained(const std::string& kind, std::size_t at_least) {
 TEST(explain, every_word_of_the_output) {
   expect_explained<fault_code>("fault code", 7);
   expect_explained<phase>("phase", 2);
-  expect_explained<awaited>("what a wait was for", 3);
-  expect_explained<step_field>("mismatch field", 15);
+  expect_explained<awaited>("what a wait was for", 4);
+  expect_explained<step_field>("mismatch field", 16);
   expect_explained<harness::verdict>("verdict", 10);
   expect_explained<harness::case_status>("case status", 8);
   expect_explained<harness::exit_code>("exit code", 7);

@@ -141,6 +141,7 @@ json spec_json(const case_spec& spec) {
   out["max_tokens_per_rank"] = params.max_tokens_per_rank;
   out["topk_weights"] = spec.topk_weights;
   out["extra_bytes"] = spec.extra_bytes;
+  out["eplb_stats"] = spec.eplb_stats;
   out["routing"] = to_string(spec.routing);
   out["trace"] = spec.trace ? json(spec.trace->about().name) : json();
   out["zipf_exponent_percent"] = spec.law.zipf_exponent_percent;
@@ -180,6 +181,7 @@ json spec_json(const case_spec& spec) {
   }
   out["expected_fault"] = to_string(spec.expected_fault);
   out["prompt_verdict"] = spec.prompt_verdict;
+  out["lacks_room_for"] = to_string(spec.lacks);
   out["recover"] = spec.recovers;
   out["recover_without"] = spec.leaves_out;
   return out;

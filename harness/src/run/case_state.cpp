@@ -40,6 +40,9 @@ void abort_quietly(one_sided_all_to_all& end, const std::string& reason) noexcep
 one_sided_config config_of(const case_spec& spec) {
   one_sided_config config;
   config.extra_payload_bytes_per_token = spec.extra_bytes;
+  config.eplb_stats_num_experts = spec.eplb_stats;
+  if (spec.lacks == lacking_room::extra) --config.extra_payload_bytes_per_token;
+  if (spec.lacks == lacking_room::eplb_stats) --config.eplb_stats_num_experts;
   config.timeout = spec.timeout;
   // A rank that does not come in the very first step must be missed after `timeout`, not after the warm-up.
   const bool missed_at_once =
@@ -51,6 +54,14 @@ one_sided_config config_of(const case_spec& spec) {
   config.enable_rank_mask = spec.enable_rank_mask;
   config.max_blocks = spec.blocks;
   return config;
+}
+
+comm_params workspace_params_of(const case_spec& spec) {
+  auto params = spec.params;
+  if (spec.lacks == lacking_room::hidden_states) params.dispatch_format = dispatch_format::mxfp4;
+  // As many bytes of hidden states as any format with scales has, and none for these.
+  if (spec.lacks == lacking_room::hidden_states_scale) params.dispatch_format = dispatch_format::fp8;
+  return params;
 }
 
 std::size_t output_bytes(const case_spec& spec) {
@@ -66,7 +77,7 @@ std::size_t expert_output_bytes(const case_spec& spec) {
 std::size_t required_bytes(const case_spec& spec) {
   const std::size_t page = page_bytes();
   const auto config = config_of(spec);
-  const std::size_t workspace = workspace_bytes(spec.params, config, spec.ep_size);
+  const std::size_t workspace = workspace_bytes(workspace_params_of(spec), config, spec.ep_size);
   const std::size_t of_rank = (workspace + page - 1) / page * page + page  // and a page lost to its alignment
                               + fenced_buffer::footprint(output_bytes(spec)) +
                               fenced_buffer::footprint(expert_output_bytes(spec));
@@ -127,8 +138,8 @@ case_state::case_state(const case_spec& which, const run_options& how, arena& fr
       options(how),
       memory(from),
       config(config_of(which)),
-      regions(workspace_regions(which.params, config, which.ep_size)),
-      workspace_size(workspace_bytes(which.params, config, which.ep_size)),
+      regions(workspace_regions(workspace_params_of(which), config, which.ep_size)),
+      workspace_size(workspace_bytes(workspace_params_of(which), config, which.ep_size)),
       ring(which, how.seed, from),
       rows(which, how.seed),
       backends(make_in_process_backends(which.ep_size)),

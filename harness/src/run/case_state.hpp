@@ -32,6 +32,7 @@ struct rank_outcome {
   bool unsupported = false;               ///< construction said that this machine cannot serve what is asked
   std::vector<step_time> times;
   int steps_ended = 0;
+  int refused_steps = 0;  ///< of a case whose workspaces lack room
   std::uint64_t checked_bytes = 0;
   std::uint64_t results_digest = 0;
   std::string transport;
@@ -102,6 +103,9 @@ void abort_quietly(one_sided_all_to_all& end, const std::string& reason) noexcep
 
 /// The exchange options that a case runs with.
 one_sided_config config_of(const case_spec& spec);
+
+/// The parameters that its workspaces are made for: those of the steps, but where they must not fit.
+comm_params workspace_params_of(const case_spec& spec);
 
 /// What a case needs from an arena besides the workspaces.
 std::size_t output_bytes(const case_spec& spec);

@@ -30,6 +30,7 @@ declared_step declared_by(const case_spec& spec, const step_plan& plan, int rank
     row_bytes = travels ? payload_row_bytes(spec, kind) : 0;
     if (plan.is_odd(rank, width_fields.at(i))) row_bytes = narrowed(row_bytes);
   }
+  declared.eplb_stats_length = plan.eplb_stats_length_of(rank);
   declared.combine_hidden_size = plan.combine_hidden_size_of(rank);
   declared.combine_dtype =
       plan.is_odd(rank, step_field::combine_dtype) ? other_narrow_dtype(spec.params.dtype) : spec.params.dtype;
@@ -50,6 +51,7 @@ std::uint64_t value_of(const declared_step& declared, step_field field) noexcept
     return set;
   }
   if (field == step_field::runtime_max_tokens_per_rank) return static_cast<std::uint64_t>(declared.tokens_per_rank);
+  if (field == step_field::eplb_stats_length) return static_cast<std::uint64_t>(declared.eplb_stats_length);
   if (field == step_field::combine_hidden_size) return static_cast<std::uint64_t>(declared.combine_hidden_size);
   if (field == step_field::combine_dtype) return static_cast<std::uint64_t>(declared.combine_dtype);
   if (field == step_field::rank_mask) return declared.mask[0];  // of at most 32 ranks: what the header says as it is

@@ -116,7 +116,9 @@ std::string corruption_problem(const judged& of) {
   const auto& fault = *of.spec().inject;
   const auto& record = of.record;
   const bool of_routing = is_of_routing(fault.field);
-  const auto field = of_routing && fault.phase == phase::dispatch ? step_field::row_count : fault.field;
+  auto field = of_routing && fault.phase == phase::dispatch ? step_field::row_count : fault.field;
+  // One word of the header has both.
+  if (field == step_field::combine_hidden_size && fault.phase == phase::dispatch) field = step_field::eplb_stats_length;
   if (record.field != field) return "the field must be " + std::string(to_string(field));
   if (of.rank == fault.rank) return of.by_notice() ? std::string() : "only its peers can see it";
   if (of.by_notice()) {
@@ -215,6 +217,15 @@ void judge_faults(const case_state& state, finding_log& log) {
   for (int rank = 0; rank < spec.ep_size; ++rank) {
     const auto& outcome = state.outcomes[static_cast<std::size_t>(rank)];
     if (!outcome.done) continue;
+    if (spec.lacks != lacking_room::nothing) {
+      if (outcome.refused_steps == spec.steps || !outcome.error.empty()) continue;
+      log.add({.verdict = verdict::wrong_fault,
+               .step = outcome.refused_steps,
+               .destination = rank,
+               .buffer = "status",
+               .detail = "not every dispatch was refused"});
+      continue;
+    }
     if (spec.recovers && outcome.error.empty() && outcome.steps_ended != spec.steps) {
       log.add({.verdict = verdict::wrong_fault,
                .step = outcome.steps_ended,

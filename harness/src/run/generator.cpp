@@ -6,7 +6,9 @@
 #include <array>
 #include <cstring>
 #include <span>
+#include <vector>
 
+#include "quantised_row.hpp"
 #include "routing_laws.hpp"
 #include "row_words.hpp"
 #include "switchyard/harness/generator_random.hpp"
@@ -117,13 +119,13 @@ void step_generator::fill_row(payload_kind kind, int rank, std::int64_t token, s
     case payload_kind::hidden_states: return fill_hidden_row(rank, token, out);
     case payload_kind::topk_ids: return fill_id_row(rank, token, out);
     case payload_kind::topk_weights: return fill_weight_row(rank, token, out);
-    case payload_kind::hidden_states_scale:
-      return fill_words(row_key(random_use::hidden_states_scale, rank, token), {}, out, row_bytes(kind));
+    case payload_kind::hidden_states_scale: return fill_scale_row(rank, token, out);
     case payload_kind::extra: return fill_words(row_key(random_use::extra, rank, token), {}, out, row_bytes(kind));
   }
 }
 
 void step_generator::fill_hidden_row(int rank, std::int64_t token, std::byte* out) const {
+  if (fill_quantised(rank, token, out, nullptr)) return;
   const std::size_t bytes = row_bytes(payload_kind::hidden_states);
   const std::uint64_t key = row_key(random_use::hidden_states, rank, token);
   counter_random mode(row_key(random_use::row_mode, rank, token));
@@ -144,6 +146,27 @@ void step_generator::fill_hidden_row(int rank, std::int64_t token, std::byte* ou
   fill_words(key, law_of(params_.dtype), out, bytes);
   const std::size_t elements = bytes / itemsize(params_.dtype);
   if (elements >= least_elements_for_zero) plant_negative_zero(params_.dtype, mode.below(elements), out);
+}
+
+void step_generator::fill_scale_row(int rank, std::int64_t token, std::byte* out) const {
+  if (fill_quantised(rank, token, nullptr, out)) return;
+  fill_words(row_key(random_use::hidden_states_scale, rank, token), {}, out,
+             row_bytes(payload_kind::hidden_states_scale));
+}
+
+bool step_generator::fill_quantised(int rank, std::int64_t token, std::byte* row, std::byte* scales) const {
+  const auto format = params_.dispatch_format.value_or(dispatch_format::bf16);
+  if (!has_quantised_rows(values_, format)) return false;
+  if (counter_random(row_key(random_use::row_mode, rank, token)).chance(1, special_row_period)) return false;
+  const auto elements = static_cast<std::size_t>(params_.hidden_size);
+  const quantised_row made(format, elements, row_key(random_use::hidden_states, rank, token));
+  std::vector<float> values(elements);
+  for (std::size_t j = 0; j < elements; ++j) values[j] = made.value(j);
+  const auto bytes = bytes_of(format, elements);
+  std::vector<std::byte> other(row == nullptr ? bytes.hidden_states : bytes.hidden_states_scale);
+  reference::quantise_row(format, values, tensor_scale_of(format), row == nullptr ? other.data() : row,
+                          scales == nullptr ? other.data() : scales);
+  return true;
 }
 
 void step_generator::fill_id_row(int rank, std::int64_t token, std::byte* out) const {

@@ -19,6 +19,8 @@ kept_views::kept_views(const case_spec& spec) {
   }
   counts = place(static_cast<std::size_t>(spec.ep_size) * sizeof(std::int32_t));
   dropped_routes = place(sizeof(std::int32_t));
+  statistics =
+      place(static_cast<std::size_t>(spec.ep_size) * static_cast<std::size_t>(spec.eplb_stats) * sizeof(std::int32_t));
   words = place(sizeof(replay_words));
 }
 

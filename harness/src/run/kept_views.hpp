@@ -25,7 +25,8 @@ struct kept_views {
   std::array<std::size_t, all_payloads.size()> payloads{};
   std::size_t counts = 0;
   std::size_t dropped_routes = 0;
-  std::size_t words = 0;  ///< replay_words
+  std::size_t statistics = 0;  ///< as they were gathered
+  std::size_t words = 0;       ///< replay_words
   std::size_t end = 0;
 };
 

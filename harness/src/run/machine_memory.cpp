@@ -16,8 +16,8 @@ constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + granularit
 
 std::size_t required_device_bytes(const case_spec& spec) {
   // Behind the workspace lies a table of the ranks' addresses.
-  const std::size_t slice = workspace_bytes(spec.params, config_of(spec), spec.ep_size) + workspace_guard_bytes +
-                            static_cast<std::size_t>(spec.ep_size) * sizeof(std::byte*);
+  const std::size_t slice = workspace_bytes(workspace_params_of(spec), config_of(spec), spec.ep_size) +
+                            workspace_guard_bytes + static_cast<std::size_t>(spec.ep_size) * sizeof(std::byte*);
   return rounded_up(slice) +
          rounded_up(separate_device::block_bytes(spec) + row_check_bytes(spec) + replay_bytes(spec));
 }

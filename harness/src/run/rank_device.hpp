@@ -27,7 +27,8 @@ namespace switchyard::harness {
 /// The buffers of a rank: its inputs, in the order of all_payloads, then these.
 inline constexpr std::size_t output_buffer = all_payloads.size();
 inline constexpr std::size_t expert_output_buffer = output_buffer + 1;
-inline constexpr std::size_t num_rank_buffers = expert_output_buffer + 1;
+inline constexpr std::size_t statistics_buffer = expert_output_buffer + 1;
+inline constexpr std::size_t num_rank_buffers = statistics_buffer + 1;
 
 /// What stands between the phases of a step that is replayed.
 struct between_phases {
@@ -139,7 +140,8 @@ class separate_device : public rank_device {
     std::size_t capacity = 0;
   };
   std::array<view_copy, all_payloads.size()> views_{};
-  std::int32_t* counts_;  ///< and behind them the dropped routes
+  std::int32_t* counts_;  ///< and behind them the dropped routes, then the gathered statistics
+  std::size_t num_statistics_;
 };
 
 }  // namespace switchyard::harness

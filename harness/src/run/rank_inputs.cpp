@@ -11,6 +11,10 @@ std::size_t buffer_bytes(const case_spec& spec, payload_kind kind) {
   return static_cast<std::size_t>(spec.num_tokens) * payload_row_bytes(spec, kind);
 }
 
+std::size_t statistics_bytes(const case_spec& spec) {
+  return static_cast<std::size_t>(spec.eplb_stats) * sizeof(std::int32_t);
+}
+
 payload as_argument(const fenced_buffer& buffer, std::size_t row_bytes, bool empty) {
   if (row_bytes == 0) return {};
   return {empty ? nullptr : buffer.data(), row_bytes, true};
@@ -24,11 +28,13 @@ step_inputs::step_inputs(const case_spec& spec, std::pmr::memory_resource& memor
     for (const auto kind : all_payloads) {
       of_rank[static_cast<std::size_t>(kind)] = fenced_buffer(memory, buffer_bytes(spec, kind));
     }
+    statistics_.emplace_back(memory, statistics_bytes(spec));
   }
 }
 
 std::size_t step_inputs::footprint(const case_spec& spec) {
   std::size_t of_rank = 0;
+  of_rank += fenced_buffer::footprint(statistics_bytes(spec));
   for (const auto kind : all_payloads) of_rank += fenced_buffer::footprint(buffer_bytes(spec, kind));
   return of_rank * static_cast<std::size_t>(spec.ep_size);
 }
@@ -52,6 +58,19 @@ void step_inputs::generate(std::uint64_t seed, int step) {
                                     generator_->row_bytes(payload_kind::hidden_states_scale) +
                                     generator_->row_bytes(payload_kind::extra);
   traffic_ = reference::count_traffic(shape, routing, payload_bytes);
+  count_experts(routing);
+}
+
+void step_inputs::count_experts(std::span<const reference::rank_routing> routing) {
+  std::vector<std::vector<std::int32_t>> counts;
+  for (int rank = 0; rank < spec_.ep_size; ++rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    counts.push_back(reference::count_experts(routing[index], plan().eplb_stats_length));
+    auto& given = statistics_[index];  // a rank that disagrees on the length gives fewer
+    given.resize(static_cast<std::size_t>(plan().eplb_stats_length_of(rank)) * sizeof(std::int32_t));
+    if (given.bytes() > 0) std::memcpy(given.data(), counts.back().data(), given.bytes());
+  }
+  gathered_ = reference::gather_statistics(counts, plan().active);
 }
 
 void step_inputs::fill_rank(int rank) {

@@ -22,6 +22,7 @@ std::optional<rank_runner::replay_shape> rank_runner::replay_shape_of(int step) 
                       plan.num_tokens[static_cast<std::size_t>(rank_)],
                       plan.topk_weights,
                       plan.extra,
+                      plan.eplb_stats_length_of(rank_),
                       plan.combine_hidden_size,
                       plan.source,
                       launch == launch_mode::two_graphs,
@@ -65,8 +66,8 @@ rank_runner::captured_step rank_runner::capture(int step, const replay_shape& sh
   captured_step made;
   between_phases between;
   const auto dispatch = [&] {
-    call_phase(step, phase::dispatch,
-               [&] { made.views = exchange_->dispatch(given, {shape.tokens_per_rank}, device_->stream()); });
+    const auto options = options_for(declared, {});
+    call_phase(step, phase::dispatch, [&] { made.views = exchange_->dispatch(given, options, device_->stream()); });
   };
   const auto combine = [&] {
     auto* output = shape.num_tokens > 0 ? device_->address_of(output_buffer, {}) : nullptr;
@@ -110,6 +111,10 @@ void rank_runner::poison_all(const captured_step& step, combine_source source) {
     if (view.data == nullptr || prepared) continue;
     device_->fill(view.data, std::to_integer<int>(poison_byte(-1)), bytes_to_end_of_region(view.data));
     prepared = true;
+  }
+  if (const auto statistics = step.views.eplb_gathered_stats; !statistics.empty()) {
+    auto* first = reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(statistics.data()));
+    device_->fill(first, std::to_integer<int>(poison_byte(-1)), statistics.size_bytes());
   }
   auto& area = expert_areas_.at(static_cast<std::size_t>(source));
   if (!area.prepared && source == combine_source::workspace_rows) {

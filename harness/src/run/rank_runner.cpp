@@ -45,7 +45,11 @@ void rank_runner::run() {
   if (together && !state_.construction_failed) {
     std::string error;
     try {
-      run_steps();
+      if (spec_.lacks == lacking_room::nothing) {
+        run_steps();
+      } else {
+        run_refused();
+      }
     } catch (const peer_fault& fault) {
       // The record is taken from status(); a fault without a record is an error of its own.
       if (!exchange_->status()) error = fault.what();
@@ -64,7 +68,7 @@ void rank_runner::run() {
     }
     if (outcome_.error.empty()) outcome_.error = error;  // only now: until here the stream's tasks may write it
     note_fault();
-    outcome_.checked_bytes = verifier_.checked_bytes();
+    outcome_.checked_bytes += verifier_.checked_bytes();
     outcome_.results_digest = verifier_.results_digest();
   }
   state_.ring.leave(rank_);
@@ -92,7 +96,7 @@ void rank_runner::construct() {
   device_->describe(boot);
   boot.first_epoch = spec_.first_epoch;
   boot.custom_fabric = state_.options.make_fabric ? state_.options.make_fabric(rank_) : erring_fabric(boot.kind);
-  exchange_ = std::make_unique<one_sided_all_to_all>(boot, spec_.params, state_.config);
+  exchange_ = std::make_unique<one_sided_all_to_all>(boot, workspace_params_of(spec_), state_.config);
   workspace_ = exchange_->workspace_data();
   device_->upload(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
   if (spec_.launch != launch_mode::eager) capture_steps();
@@ -137,8 +141,8 @@ bool rank_runner::enqueue_step(int step) {
   enqueue_delay(step, phase::dispatch);
   enqueue_start(step, phase::dispatch);
   dispatch_result views;
-  call_phase(step, phase::dispatch,
-             [&] { views = exchange_->dispatch(given, {declared.tokens_per_rank}, device_->stream()); });
+  const auto options = options_for(declared, inputs->statistics(rank_));
+  call_phase(step, phase::dispatch, [&] { views = exchange_->dispatch(given, options, device_->stream()); });
   note_transport(views.transport);
   const bool has_rows = !skips(step, phase::dispatch);
   if (has_rows) enqueue([this, inputs, views] { end_of_dispatch(*inputs, views); });

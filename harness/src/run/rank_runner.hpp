@@ -16,6 +16,7 @@
 #include "case_state.hpp"
 #include "rank_device.hpp"
 #include "switchyard/harness/canary.hpp"
+#include "switchyard/harness/declared_step.hpp"
 #include "switchyard/harness/step_plan.hpp"
 #include "switchyard/harness/verifier.hpp"
 #include "switchyard/one_sided_all_to_all.hpp"
@@ -38,6 +39,8 @@ class rank_runner {
  private:
   void construct();
   void run_steps();
+  /// The steps of a case whose workspaces lack room.
+  void run_refused();
   /// Steps first .. last - 1, as long as this rank goes on.
   void run_steps(int first, int last);
   /// What the fault left is kept, then the group starts anew with step `behind`. False when the case was called off.
@@ -74,6 +77,8 @@ class rank_runner {
 
   /// What dispatch is given: the inputs where the library sees them, as this rank declares them.
   [[nodiscard]] dispatch_inputs arguments(const step_inputs& inputs);
+  /// The rest of it: T and the statistics, of which the CPU has `statistics`.
+  [[nodiscard]] dispatch_options options_for(const declared_step& declared, const fenced_buffer& statistics);
   /// Of readable_views_, which the device has at `views`.
   void check_received(const step_inputs& inputs, const dispatch_result& views);
   void end_of_dispatch(const step_inputs& inputs, const dispatch_result& views);
@@ -96,6 +101,7 @@ class rank_runner {
     std::int64_t num_tokens = 0;
     bool topk_weights = false;
     bool extra = false;
+    std::int64_t eplb_stats_length = 0;
     std::int64_t combine_hidden_size = 0;
     combine_source source = combine_source::workspace_rows;
     bool two_graphs = false;

@@ -44,8 +44,17 @@ dispatch_inputs rank_runner::arguments(const step_inputs& inputs) {
   }
   enqueue([this, &inputs] {
     for (std::size_t i = 0; i < all_payloads.size(); ++i) device_->upload(i, inputs.buffer(all_payloads.at(i), rank_));
+    device_->upload(statistics_buffer, inputs.statistics(rank_));
   });
   return result;
+}
+
+dispatch_options rank_runner::options_for(const declared_step& declared, const fenced_buffer& statistics) {
+  dispatch_options options{declared.tokens_per_rank};
+  if (declared.eplb_stats_length == 0) return options;
+  const auto* data = reinterpret_cast<const std::int32_t*>(device_->address_of(statistics_buffer, statistics));
+  options.eplb_local_stats = {data, static_cast<std::size_t>(declared.eplb_stats_length)};
+  return options;
 }
 
 void rank_runner::end_of_dispatch(const step_inputs& inputs, const dispatch_result& views) {
@@ -124,6 +133,10 @@ void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_resu
 // other has begun. So each row that the next dispatch owes is poison until it is stored.
 void rank_runner::poison_views(const step_inputs& inputs, const dispatch_result& views) {
   const int poison = std::to_integer<int>(poison_byte(inputs.step()));
+  if (const auto statistics = views.eplb_gathered_stats; !statistics.empty()) {
+    auto* first = reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(statistics.data()));
+    device_->fill(first, poison, statistics.size_bytes());
+  }
   for (const auto kind : all_payloads) {
     const rows_view& view = view_of(views, kind);
     if (view.data == nullptr) continue;
@@ -177,6 +190,7 @@ void rank_runner::check_fences(const step_inputs& inputs) {
   for (std::size_t i = 0; i < all_payloads.size(); ++i) buffers.at(i) = &inputs.buffer(all_payloads.at(i), rank_);
   buffers.at(output_buffer) = &state_.outputs[index];
   buffers.at(expert_output_buffer) = &state_.expert_outputs[index];
+  buffers.at(statistics_buffer) = &inputs.statistics(rank_);
   const auto damage = device_->damage(buffers);
   const auto check = [&](std::size_t which, const std::string& name) {
     verifier_.check_fence(inputs.step(), name, buffers.at(which)->bytes(), damage.at(which), outcome_.log);
@@ -186,6 +200,7 @@ void rank_runner::check_fences(const step_inputs& inputs) {
   }
   check(output_buffer, "output");
   check(expert_output_buffer, "expert_output");
+  check(statistics_buffer, "statistics input");
 }
 
 std::size_t rank_runner::bytes_to_end_of_region(const std::byte* data) const {

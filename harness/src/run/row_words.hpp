@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "quantised_row.hpp"
 #include "switchyard/harness/case_choices.hpp"
 #include "switchyard/harness/generator_random.hpp"
 #include "switchyard/spec/dtypes.hpp"
@@ -77,24 +78,39 @@ constexpr std::uint64_t hard_word(std::uint64_t random, std::uint64_t index, std
 struct payload_law {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  random_use use = random_use::hidden_states;  ///< or hidden_states_scale, extra: those are random bytes and no more
+  random_use use = random_use::hidden_states;  ///< or hidden_states_scale, extra
   hidden_values values = hidden_values::random;
   dtype type = dtype::bf16;
   bool rows_are_elements = true;
   std::uint64_t row_bytes = 0;
+  dispatch_format format = dispatch_format::bf16;  ///< that rows are quantised to, if it has quantised rows
+  std::uint64_t hidden_size = 0;                   ///< of such rows
 };
+
+/// Whether rows of hidden states and scales that are not special are quantised values; else they are random bytes.
+constexpr bool has_quantised_rows(hidden_values values, dispatch_format format) {
+  return values == hidden_values::random && reference::is_quantised(format);
+}
 
 /// A row that `rank` sent.
 class row_words {
  public:
-  constexpr row_words(const payload_law& of, int rank, std::int64_t token) : type_(of.type) {
+  constexpr row_words(const payload_law& of, int rank, std::int64_t token)
+      : type_(of.type), quantised_(of.format, of.hidden_size, 0) {
     const auto key = [&](random_use use) {
       return key_of({of.seed, static_cast<std::uint64_t>(use), of.step, static_cast<std::uint64_t>(rank),
                      static_cast<std::uint64_t>(token)});
     };
     key_ = key(of.use);
-    if (of.use != random_use::hidden_states) return;
+    if (of.use == random_use::extra) return;
     counter_random mode(key(random_use::row_mode));
+    if (has_quantised_rows(of.values, of.format)) {
+      if (mode.chance(1, special_row_period)) return;
+      quantised_ = quantised_row(of.format, of.hidden_size, key(random_use::hidden_states));
+      part_ = of.use == random_use::hidden_states ? part::hidden : part::scales;
+      return;
+    }
+    if (of.use != random_use::hidden_states) return;
     if (of.values == hidden_values::ones) {
       constant_ = word_of_ones(of.rows_are_elements, of.type);
       is_constant_ = true;
@@ -114,6 +130,8 @@ class row_words {
 
   /// Bytes 8 * index and on, the first of them lowest; of the last word as many as the row has.
   [[nodiscard]] constexpr std::uint64_t at(std::uint64_t index) const {
+    if (part_ == part::hidden) return quantised_.hidden_word(index);
+    if (part_ == part::scales) return quantised_.scale_word(index);
     if (is_constant_) return constant_;
     if (hard_token_ >= 0) return hard_word(word_at(key_, index), index, hard_token_);
     auto word = (word_at(key_, index) & law_.keep) + law_.base;
@@ -143,7 +161,11 @@ class row_words {
     return element;
   }
 
+  enum class part : std::uint8_t { none, hidden, scales };
+
   dtype type_;
+  quantised_row quantised_;
+  part part_ = part::none;  ///< of a quantised row
   std::uint64_t key_ = 0;
   element_law law_;
   std::uint64_t constant_ = 0;

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t view_alignment = 64;
 
 std::size_t capacity_of(const case_spec& spec, std::size_t which) {
+  if (which == statistics_buffer) return static_cast<std::size_t>(spec.eplb_stats) * sizeof(std::int32_t);
   if (which == output_buffer) return output_bytes(spec);
   if (which == expert_output_buffer) return expert_output_bytes(spec);
   return static_cast<std::size_t>(spec.num_tokens) * payload_row_bytes(spec, all_payloads.at(which));
@@ -26,7 +27,9 @@ constexpr std::array<rows_view dispatch_result::*, all_payloads.size()> result_v
 }  // namespace
 
 separate_device::separate_device(const case_spec& spec, std::byte* block, std::pmr::memory_resource& memory)
-    : block_(block), ep_size_(spec.ep_size) {
+    : block_(block),
+      ep_size_(spec.ep_size),
+      num_statistics_(static_cast<std::size_t>(spec.ep_size) * static_cast<std::size_t>(spec.eplb_stats)) {
   std::size_t end = 0;
   for (std::size_t which = 0; which < num_rank_buffers; ++which) {
     offsets_.at(which) = end;
@@ -38,7 +41,7 @@ separate_device::separate_device(const case_spec& spec, std::byte* block, std::p
     copy.capacity = rows * payload_row_bytes(spec, all_payloads.at(i));
     if (copy.capacity > 0) copy.data = static_cast<std::byte*>(memory.allocate(copy.capacity, view_alignment));
   }
-  const std::size_t count_bytes = static_cast<std::size_t>(ep_size_ + 1) * sizeof(std::int32_t);
+  const std::size_t count_bytes = (static_cast<std::size_t>(ep_size_ + 1) + num_statistics_) * sizeof(std::int32_t);
   counts_ = static_cast<std::int32_t*>(memory.allocate(count_bytes, view_alignment));
 }
 
@@ -104,6 +107,12 @@ dispatch_result separate_device::readable(const dispatch_result& views) {
                      sizeof(*dropped)});
     copies.dropped_routes = dropped;
   }
+  auto* statistics = dropped + 1;
+  const auto num_statistics = std::min(views.eplb_gathered_stats.size(), num_statistics_);
+  reads.push_back({reinterpret_cast<std::byte*>(statistics),
+                   reinterpret_cast<const std::byte*>(views.eplb_gathered_stats.data()),
+                   num_statistics * sizeof(*statistics)});
+  copies.eplb_gathered_stats = {statistics, num_statistics};
   read_all(reads);
   copies.recv_counts = {counts_, num_counts};
   return copies;

@@ -102,6 +102,9 @@ void vary(const case_spec& spec, std::uint64_t seed, int step, step_plan& plan) 
   plan.foreign_invalid_ids = random.chance(1, 2);
   plan.combine_hidden_size = draw_combine_width(random, spec.params.hidden_size);
   plan.source = random.chance(1, 2) ? combine_source::workspace_rows : combine_source::private_rows;
+  if (spec.eplb_stats > 0 && random.chance(1, 2)) {
+    plan.eplb_stats_length = static_cast<std::int64_t>(random.below(count_of(spec.eplb_stats) + 1));
+  }
 }
 
 /// The rule of the contract, worked out apart from the library.
@@ -142,6 +145,7 @@ step_plan make_step_plan(const case_spec& spec, std::uint64_t seed, int step) {
   }
   plan.topk_weights = spec.topk_weights;
   plan.extra = spec.extra_bytes > 0;
+  plan.eplb_stats_length = spec.eplb_stats;
   plan.invalid_percent = spec.invalid_percent;
   plan.combine_hidden_size = spec.params.hidden_size;
   plan.source = step % 2 == 0 ? combine_source::workspace_rows : combine_source::private_rows;

@@ -38,6 +38,7 @@ const rows_view& view_of(const dispatch_result& views, payload_kind kind) noexce
 
 void rank_verifier::check_dispatch(const step_inputs& inputs, const dispatch_result& views, finding_log& log) {
   check_counts(inputs, views, log);
+  check_statistics(inputs, views, log);
   const auto& source_tokens = inputs.golden(rank_).source_tokens;
   const std::int64_t tokens_per_rank = inputs.plan().tokens_per_rank;
   last_rows_ = {};
@@ -233,6 +234,10 @@ void rank_verifier::check_faulted_dispatch(const step_inputs& inputs, const disp
   if (views.dropped_routes != nullptr && *views.dropped_routes != 0) {
     note("dropped_routes", -1, 0, 0, static_cast<std::uint32_t>(*views.dropped_routes));
   }
+  for (std::size_t i = 0; i < views.eplb_gathered_stats.size(); ++i) {
+    const auto told = static_cast<std::uint32_t>(views.eplb_gathered_stats[i]);
+    if (told != 0) note("eplb_gathered_stats", -1, 4 * i, 0, told);
+  }
   const auto invalid = static_cast<std::uint32_t>(inputs.params().invalid_expert_id);
   // The rows that this rank's own T spans: where ranks disagree on T its views hold no others.
   const std::int64_t num_rows = inputs.ep_size() * inputs.plan().tokens_per_rank_of(rank_);
@@ -244,7 +249,7 @@ void rank_verifier::check_faulted_dispatch(const step_inputs& inputs, const disp
   }
   checked_bytes_ += views.recv_counts.size_bytes() + static_cast<std::uint64_t>(num_rows) * views.topk_ids.row_bytes;
   if (wrong.count == 0) return;
-  wrong.detail = "a faulted dispatch must leave only invalid ids and counts of 0";
+  wrong.detail = "a faulted dispatch must leave only invalid ids, and counts and statistics of 0";
   log.add(std::move(wrong));
 }
 

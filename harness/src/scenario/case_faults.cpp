@@ -75,6 +75,8 @@ void check_disagreement(const case_spec& spec, const injected_fault& fault, cons
       return require(largest_tokens_per_rank(spec) <= spec.params.max_tokens_per_rank &&
                          spec.runtime_max_tokens_from == runtime_max_rule::tokens,
                      "needs max_tokens_per_rank above T, of which one rank passes one more, and a T that is not drawn");
+    case step_field::eplb_stats_length:
+      return require(spec.eplb_stats > 0, "needs eplb_stats: one rank's are one less");
     case step_field::payload_set:
       return require(spec.topk_weights, "needs topk_weights: one rank does not declare them");
     case step_field::combine_hidden_size:
@@ -85,8 +87,9 @@ void check_disagreement(const case_spec& spec, const injected_fault& fault, cons
     default:
       require(false,
               "must be one of runtime_max_tokens_per_rank, payload_set, hidden_states_row_bytes, "
-              "topk_weights_row_bytes, hidden_states_scale_row_bytes, extra_row_bytes, combine_hidden_size, "
-              "combine_dtype, rank_mask where ranks disagree: callers declare no more");
+              "topk_weights_row_bytes, hidden_states_scale_row_bytes, extra_row_bytes, "
+              "eplb_stats_length, combine_hidden_size, combine_dtype, rank_mask where ranks disagree: callers declare "
+              "no more");
   }
 }
 
@@ -122,6 +125,8 @@ injected_fault read_injected(const case_spec& spec, const settings_reader& from)
                "goes with inject.kind disagree and corrupt only");
   from.require(!is_of_routing(fault.field) || spec.lamport == choice::off, "inject.field",
                "needs lamport off: headers of Lamport steps do not have it");
+  from.require(fault.field != step_field::eplb_stats_length || fault.phase == phase::dispatch, "inject.phase",
+               "must be dispatch, in which eplb_stats_length is declared");
   from.require((fault.kind == fault_kind::late) == from.has("inject.late_ms"), "inject.late_ms",
                "must be set where inject.kind is late, and only there");
   from.require(!disagrees || fault.phase == otherwise, "inject.phase",

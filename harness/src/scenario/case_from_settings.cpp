@@ -11,6 +11,7 @@
 #include "case_trace.hpp"
 #include "settings_reader.hpp"
 #include "switchyard/harness/generator.hpp"
+#include "switchyard/reference/quantise.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
@@ -75,6 +76,28 @@ void read_lateness(case_spec& into, const settings_reader& from) {
                "must be below ranks (" + std::to_string(into.ep_size) + ")");
 }
 
+/// There must be something that does not fit, and nothing else may go wrong.
+void read_lacking_room(case_spec& into, const settings_reader& from) {
+  into.lacks = from.choice("lacks_room_for", all_lacking_rooms, into.lacks);
+  const auto require = [&](bool holds, const std::string& rule) { from.require(holds, "lacks_room_for", rule); };
+  const auto format = into.params.dispatch_format;
+  switch (into.lacks) {
+    case lacking_room::nothing: return;
+    case lacking_room::hidden_states:
+      require(!format || !reference::is_four_bit(*format), "needs a format of more than 4 bits: there is none smaller");
+      require(into.params.hidden_size >= 2, "needs hidden_size of at least 2: one element of 4 bits has a byte too");
+      break;
+    case lacking_room::hidden_states_scale:
+      require(format && reference::elements_per_scale(*format) != 0, "needs a dispatch_format with scales");
+      break;
+    case lacking_room::extra: require(into.extra_bytes > 0, "needs extra_bytes"); break;
+    case lacking_room::eplb_stats: require(into.eplb_stats > 0, "needs eplb_stats"); break;
+  }
+  require(into.expected_fault == fault_code::none && !into.inject, "cannot go with a fault: no step is ever run");
+  require(into.launch == launch_mode::eager && into.variation == step_variation::fixed && !into.rejoin_step,
+          "needs launch eager, variation fixed and no rejoin_step");
+}
+
 /// Every field may be within its bounds and the whole beyond what the library takes.
 void check_size(const case_spec& spec, const settings_reader& from) {
   try {
@@ -104,6 +127,9 @@ case_spec case_from_settings(const suite& from, const scenario& which, const std
   read_routing(spec, reader);
   spec.topk_weights = reader.flag("topk_weights", spec.topk_weights);
   spec.extra_bytes = static_cast<std::size_t>(reader.integer("extra_bytes").value_or(0));
+  spec.eplb_stats = reader.integer("eplb_stats").value_or(0);
+  reader.require(spec.eplb_stats <= spec.params.num_experts, "eplb_stats",
+                 "must be at most num_experts (" + std::to_string(spec.params.num_experts) + ")");
   spec.launch = reader.choice("launch", all_launch_modes, spec.launch);
   spec.lamport = reader.choice("lamport", all_uses, spec.lamport);
   spec.lamport_max_tokens = reader.integer("lamport_max_tokens").value_or(spec.lamport_max_tokens);
@@ -117,6 +143,7 @@ case_spec case_from_settings(const suite& from, const scenario& which, const std
   read_lateness(spec, reader);
   read_masks(spec, reader);
   read_faults(spec, reader);
+  read_lacking_room(spec, reader);
   check_size(spec, reader);
   return spec;
 }

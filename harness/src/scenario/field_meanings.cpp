@@ -18,6 +18,10 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"empty_ranks", "0", "so many ranks, drawn anew each step, have no tokens"},
     {"enable_rank_mask", "false",
      "whether ranks may be masked off; the first step is then run with a mask of all ranks"},
+    {"eplb_stats", "0",
+     "load statistics that are gathered with each dispatch: how often a rank's tokens choose each of the experts from "
+     "0 "
+     "on, so many; 0: none"},
     {"expected_fault", "none", "the case must fault with this code on every rank that is there; then it passes"},
     {"expert_groups", "8", "routing grouped: into how many groups of neighbours the experts fall"},
     {"experts", "scaled", "what the stand-in for an expert multiplies by: scaled, a factor of its own; identity, 1"},
@@ -43,6 +47,10 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"inject.rank", "due", "the rank that does so"},
     {"inject.step", "0", "the step in which it does so, from 0"},
     {"invalid_percent", "0", "share of ids that are replaced by one that names no expert"},
+    {"lacks_room_for", "nothing",
+     "what every rank's workspace is made too small for; then each dispatch must be refused, with the bytes that are "
+     "needed and those that there are, before anything is stored anywhere, and the case passes. hidden_states, "
+     "hidden_states_scale: rows of another format; extra, eplb_stats: of one less"},
     {"lamport", "auto",
      "whether steps go by the transport lamport where they are eligible: T within lamport_max_tokens, every row a "
      "multiple of 4 bytes; on: the library refuses the case where it has no such steps"},
@@ -92,7 +100,8 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"topk_weights", "true", "whether the weights travel"},
     {"trace", "none", "routing trace: the file traces/<trace>.jsonl beside the suite"},
     {"values", "random",
-     "hidden states. random: values of both signs, one row in 64 any bits; ones: 1; nan_rows: every fourth row only "
+     "hidden states. random: values of both signs, of formats with scales quantised ones, one row in 64 any bits; "
+     "ones: 1; nan_rows: every fourth row only "
      "NaNs; bits: every row any bits; "
      "hard_words: any bits, and words of eight bytes that a transport may treat apart"},
     {"variation", "fixed",

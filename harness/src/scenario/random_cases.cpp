@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 #include "random_draft.hpp"
 #include "switchyard/harness/generator.hpp"
 #include "switchyard/harness/scenario_fields.hpp"
 #include "switchyard/harness/sweep.hpp"
+#include "switchyard/reference/quantise.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -26,6 +28,7 @@ void set_shape(random_draft& draft) {
   if (shape.dtype != dtype::bf16 || random.chance(1, 4)) draft.set_word("dtype", to_string(shape.dtype));
   if (shape.dispatch_format) draft.set_word("dispatch_format", to_string(*shape.dispatch_format));
   if (shape.extra_bytes > 0 || random.chance(1, 8)) draft.set("extra_bytes", shape.extra_bytes);
+  if (shape.eplb_stats > 0 || random.chance(1, 8)) draft.set("eplb_stats", shape.eplb_stats);
   draft.set("steps", shape.steps);
 }
 
@@ -107,6 +110,27 @@ void draw_run(random_draft& draft) {
   }
 }
 
+/// Now and then workspaces that are too small for the case, which itself is an ordinary one.
+void draw_lacking_room(random_draft& draft) {
+  auto& random = draft.random;
+  const auto& shape = draft.shape;
+  if (!random.chance(1, 16)) return;
+  const auto variation = draft.settings.find("variation");
+  const bool varies = variation != draft.settings.end() &&
+                      std::get<std::string>(variation->second.value) == to_string(step_variation::vary);
+  std::vector<lacking_room> possible{lacking_room::nothing};
+  if (!shape.fault_due && !varies && !draft.settings.contains("rejoin_step")) {
+    const bool four_bit = shape.dispatch_format && reference::is_four_bit(*shape.dispatch_format);
+    const bool scales = shape.dispatch_format && reference::elements_per_scale(*shape.dispatch_format) != 0;
+    if (!four_bit && shape.hidden_size >= 2) possible.push_back(lacking_room::hidden_states);
+    // The workspace has rows of 8 bits instead, which may be more than the limits allow a format of 4.
+    if (!four_bit && scales) possible.push_back(lacking_room::hidden_states_scale);
+    if (shape.extra_bytes > 0) possible.push_back(lacking_room::extra);
+    if (shape.eplb_stats > 0) possible.push_back(lacking_room::eplb_stats);
+  }
+  draft.set_word("lacks_room_for", to_string(random.one_of(possible)));
+}
+
 }  // namespace
 
 suite random_suite() {
@@ -136,6 +160,7 @@ field_settings draw_settings(std::uint64_t seed, std::uint64_t number, const ran
   draw_values(draft);
   draw_run(draft);
   draw_fault(draft);
+  draw_lacking_room(draft);
   return std::move(draft.settings);
 }
 

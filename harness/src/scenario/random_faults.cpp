@@ -38,6 +38,7 @@ std::vector<step_field> fields_to_disagree_on(const random_draft& draft) {
   add(weights, step_field::topk_weights_row_bytes);
   add(weights, step_field::payload_set);
   add(shape.extra_bytes >= 2, step_field::extra_row_bytes);
+  add(shape.eplb_stats > 0, step_field::eplb_stats_length);
   add(shape.hidden_size >= 2, step_field::combine_hidden_size);
   add(shape.dtype != dtype::fp32, step_field::combine_dtype);
   const bool says_tokens = draft.settings.contains("runtime_max_tokens");
@@ -76,6 +77,9 @@ void draw_injection(random_draft& draft) {
   }
   if (fault.kind == fault_kind::corrupt) {
     fault.field = static_cast<step_field>(random.evenly(0, static_cast<std::int64_t>(step_field::routed_bitmap)));
+    if (fault.field == step_field::eplb_stats_length && fault.phase == phase::combine) {
+      fault.field = step_field::combine_hidden_size;  // whose word it is there
+    }
     if (is_of_routing(fault.field)) draft.set_word("lamport", to_string(choice::off));
   }
   if (fault.kind == fault_kind::disagree || fault.kind == fault_kind::corrupt) {

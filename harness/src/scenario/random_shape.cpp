@@ -43,6 +43,7 @@ case_spec largest_case(const random_shape& shape) {
   spec.num_tokens = shape.capacity;
   spec.runtime_max_tokens = shape.capacity;
   spec.extra_bytes = static_cast<std::size_t>(shape.extra_bytes);
+  spec.eplb_stats = shape.eplb_stats;
   spec.variation = step_variation::vary;
   spec.lamport_max_tokens = shape.capacity;
   spec.steps = static_cast<int>(shape.steps);
@@ -100,6 +101,10 @@ random_shape draw_shape(corner_random& random, const random_limits& limits) {
   shape.dtype = random.one_of(dtypes);
   if (random.chance(1, 2)) shape.dispatch_format = random.one_of(formats);
   if (random.chance(1, 4)) shape.extra_bytes = random.number(0, limits.max_extra_bytes, {1, 3, 4, 15, 16, 17, 64});
+
+  if (random.chance(1, 3)) {
+    shape.eplb_stats = random.number(0, shape.experts, {1, 2, shape.experts - 1, shape.experts});
+  }
 
   const auto pairs = shape.ranks * shape.ranks;
   const auto element = static_cast<std::int64_t>(itemsize(shape.dtype));

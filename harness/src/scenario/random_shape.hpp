@@ -40,6 +40,7 @@ struct random_shape {
   std::int64_t hidden_size = 1;
   std::int64_t capacity = 1;  ///< tokens per rank at most
   std::int64_t extra_bytes = 0;
+  std::int64_t eplb_stats = 0;
   std::int64_t steps = 1;
   std::int64_t workers = 1;
   switchyard::dtype dtype = switchyard::dtype::bf16;

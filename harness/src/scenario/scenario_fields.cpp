@@ -30,6 +30,7 @@ constexpr std::array step_field_words{to_string(step_field::none),
                                       to_string(step_field::topk_weights_row_bytes),
                                       to_string(step_field::hidden_states_scale_row_bytes),
                                       to_string(step_field::extra_row_bytes),
+                                      to_string(step_field::eplb_stats_length),
                                       to_string(step_field::transport),
                                       to_string(step_field::chunk_tokens),
                                       to_string(step_field::combine_hidden_size),
@@ -45,6 +46,7 @@ constexpr auto runtime_max_words = words_of(all_runtime_max_rules);
 constexpr auto value_words = words_of(all_hidden_values);
 constexpr auto launch_words = words_of(all_launch_modes);
 constexpr auto use_words = words_of(all_uses);
+constexpr auto room_words = words_of(all_lacking_rooms);
 constexpr std::array expert_words{to_string(reference::expert_law::scaled), to_string(reference::expert_law::identity)};
 
 // Bounds that the library does not set keep byte counts far from 2^63: 256 ranks * 2^20 tokens * 2^22 bytes is 2^50.
@@ -68,6 +70,7 @@ constexpr std::array rules{
     integer("duplicate_percent", 0, 100),
     integer("empty_ranks", 0, max_ep_size - 1),
     field_rule{"enable_rank_mask", field_kind::boolean, 0, 0, {}},
+    integer("eplb_stats", 0, many),
     word("expected_fault", fault_words),
     integer("expert_groups", 1, most_expert_groups),
     word("experts", expert_words),
@@ -85,6 +88,7 @@ constexpr std::array rules{
     integer("inject.rank", 0, max_ep_size - 1),
     integer("inject.step", 0, many),
     integer("invalid_percent", 0, 100),
+    word("lacks_room_for", room_words),
     word("lamport", use_words),
     integer("lamport_max_tokens", 1, many),
     integer("late_rank", 0, max_ep_size - 1),

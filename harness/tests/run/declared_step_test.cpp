@@ -13,6 +13,7 @@ case_spec with_disagreement(step_field field) {
   auto spec = small_case(3);
   spec.params.hidden_size = 128;
   spec.params.dispatch_format = dispatch_format::mxfp8;
+  spec.eplb_stats = 7;
   spec.inject = injected_fault{1, 2, phase::dispatch, fault_kind::disagree, field};
   return spec;
 }
@@ -33,7 +34,7 @@ TEST(declared_step_test, one_rank_differs_in_one_field_of_one_step) {
        {odd_value{step_field::runtime_max_tokens_per_rank, 11, 12}, odd_value{step_field::payload_set, 31, 27},
         odd_value{step_field::hidden_states_row_bytes, 128, 124}, odd_value{step_field::topk_weights_row_bytes, 16, 12},
         odd_value{step_field::hidden_states_scale_row_bytes, 4, 3}, odd_value{step_field::extra_row_bytes, 20, 16},
-        odd_value{step_field::combine_hidden_size, 128, 127},
+        odd_value{step_field::eplb_stats_length, 7, 6}, odd_value{step_field::combine_hidden_size, 128, 127},
         odd_value{step_field::combine_dtype, static_cast<std::uint64_t>(dtype::bf16),
                   static_cast<std::uint64_t>(dtype::fp16)}}) {
     EXPECT_EQ(declared_value(field, 2, 1), odd) << to_string(field);

@@ -54,6 +54,8 @@ class hand_made_views {
     result.extra = view(payload_kind::extra);
     result.tokens_per_rank = stride;
     result.recv_counts = counts;
+    statistics.assign(inputs.gathered_statistics().begin(), inputs.gathered_statistics().end());
+    result.eplb_gathered_stats = statistics;
   }
   hand_made_views(const hand_made_views&) = delete;
   hand_made_views& operator=(const hand_made_views&) = delete;
@@ -64,6 +66,7 @@ class hand_made_views {
   }
 
   std::vector<std::int32_t> counts;
+  std::vector<std::int32_t> statistics;
   dispatch_result result;
 
  private:

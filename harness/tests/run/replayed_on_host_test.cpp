@@ -52,11 +52,28 @@ TEST(replayed_on_host, steps_that_go_to_and_fro_between_transports) {
   }
 }
 
+TEST(replayed_on_host, statistics_of_each_replay_and_rows_of_formats_with_scales) {
+  for (const auto launch : replayed_modes) {
+    for (const auto format : {dispatch_format::fp8_block128, dispatch_format::mxfp8, dispatch_format::nvfp4}) {
+      auto spec = case_between_transports(3, launch);
+      spec.params.dispatch_format = format;
+      spec.params.hidden_size = 160;
+      spec.values = hidden_values::random;
+      spec.eplb_stats = 10;
+      expect_the_bits_of_eager_steps(spec);
+      spec.lamport = choice::off;
+      spec.blocks = 3;
+      expect_the_bits_of_eager_steps(spec);
+    }
+  }
+}
+
 TEST(replayed_on_host, steps_of_changing_shapes_with_late_ranks_and_several_blocks) {
   for (const auto launch : replayed_modes) {
     auto spec = small_case(3);
     spec.launch = launch;
     spec.variation = step_variation::vary;
+    spec.eplb_stats = 10;
     spec.steps = 20;
     spec.blocks = 3;
     spec.late.at_most = 200us;

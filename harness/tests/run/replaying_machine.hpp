@@ -49,6 +49,7 @@ class replaying_host_device final : public separate_host_device, public replayin
     }
     copies.recv_counts = kept_counts_;
     copies.dropped_routes = &kept_dropped_;
+    copies.eplb_gathered_stats = kept_statistics_;
     return copies;
   }
 
@@ -65,6 +66,7 @@ class replaying_host_device final : public separate_host_device, public replayin
     const auto& views = between.views;
     kept_counts_.assign(views.recv_counts.begin(), views.recv_counts.end());
     kept_dropped_ = *views.dropped_routes;
+    kept_statistics_.assign(views.eplb_gathered_stats.begin(), views.eplb_gathered_stats.end());
     for (std::size_t i = 0; i < views_of_result.size(); ++i) {
       const auto& view = views.*views_of_result.at(i);
       if (view.data != nullptr) kept_.at(i).assign(view.data, view.data + rows_of(views) * view.row_bytes);
@@ -74,6 +76,8 @@ class replaying_host_device final : public separate_host_device, public replayin
       const auto& view = views.*which;
       if (view.data != nullptr) std::fill_n(view.data, rows_of(views) * view.row_bytes, poison_);
     }
+    auto* statistics = reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(views.eplb_gathered_stats.data()));
+    std::fill_n(statistics, views.eplb_gathered_stats.size_bytes(), poison_);
     if (pause_.count() > 0) std::this_thread::sleep_for(pause_);
   }
 
@@ -115,6 +119,7 @@ class replaying_host_device final : public separate_host_device, public replayin
   std::array<std::vector<std::byte>, all_payloads.size()> kept_;
   std::vector<std::int32_t> kept_counts_;
   std::int32_t kept_dropped_ = 0;
+  std::vector<std::int32_t> kept_statistics_;
 };
 
 class replaying_machine final : public machine {

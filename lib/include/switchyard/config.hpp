@@ -34,7 +34,10 @@ constexpr std::string_view to_string(choice which) noexcept {
 
 /// Options of the exchange. Equal on all ranks; construction checks that they are.
 struct one_sided_config {
-  std::size_t extra_payload_bytes_per_token = 0;                          ///< capacity of the extra payload's row
+  std::size_t extra_payload_bytes_per_token = 0;  ///< capacity of the extra payload's row
+  /// The most integers of load statistics that a rank brings to a dispatch (dispatch_options::eplb_local_stats),
+  /// 0 .. num_experts; 0: there are none. Takes 12 * ep_size bytes of the workspace for each.
+  std::int64_t eplb_stats_num_experts = 0;
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);           ///< of a phase; 1 ms .. 24 h
   std::chrono::nanoseconds warmup_timeout = std::chrono::nanoseconds(0);  ///< of the first step; 0: max(timeout, 300 s)
   /// Programmatic dependent launch: a phase's kernel is made ready while what the stream runs before it still runs, and

@@ -43,7 +43,7 @@ class one_sided_all_to_all {
   /// the peers' tokens. Shapes and alignment: payloads.hpp. Input memory must stay unchanged until the phase ends on
   /// `stream`. Rows arrive bit for bit, in the row order of the result, which follows from its transport: a row that
   /// holds no token is told by its ids, whatever the order. The transport follows from the config, T and the payloads'
-  /// widths alone. An id outside [0, num_experts) sends nothing.
+  /// widths alone. An id outside [0, num_experts) sends nothing. Gathers eplb_local_stats of all ranks, too.
   /// Collective in stream order. Throws invalid_argument or state_error before anything is enqueued (peers then wait
   /// for this rank until abort() or their deadline), peer_fault when the workspace is poisoned.
   dispatch_result dispatch(const dispatch_inputs& inputs, const dispatch_options& options, stream_ref stream);

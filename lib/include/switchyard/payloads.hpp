@@ -34,7 +34,13 @@ struct dispatch_inputs {
 
 struct dispatch_options {
   /// T, the row stride of the step: >= 1, >= n, <= max_tokens_per_rank, equal on all ranks. None: max_tokens_per_rank.
-  std::optional<std::int64_t> runtime_max_tokens_per_rank;
+  std::optional<std::int64_t> runtime_max_tokens_per_rank = std::nullopt;
+  /// This rank's load statistics, int32 [length] in memory of the fabric's device, 16-byte aligned, unchanged until the
+  /// phase ends on its stream: opaque integers, whoever counts what, such as tokens by global expert. length <=
+  /// eplb_stats_num_experts, equal on all ranks; ranks that declare different ones are a step_mismatch of the field
+  /// eplb_stats_length. Empty: none in this step. They travel whatever num_tokens is. A captured dispatch reads them
+  /// anew in each replay.
+  std::span<const std::int32_t> eplb_local_stats = {};
 };
 
 /// Rows [ep_size * T, row_bytes] in the workspace; data null when the payload was not declared.
@@ -60,6 +66,10 @@ struct dispatch_result {
   std::span<const std::int32_t> recv_counts;  ///< [ep_size], device memory: rows routed here from each source
   /// Device memory: routes (token, k) of this rank's that lead to a rank that is masked off. 0 without rank masks.
   const std::int32_t* dropped_routes = nullptr;
+  /// [ep_size, length] device memory: the eplb_local_stats of every rank in this very step, by rank, bit for bit; zeros
+  /// for a rank that is masked off, and everywhere after a dispatch that failed. Empty where this rank gave none. The
+  /// address depends on the layout alone.
+  std::span<const std::int32_t> eplb_gathered_stats = {};
   row_order order = row_order::packed;
   switchyard::transport transport = switchyard::transport::fence;  ///< of this step, dispatch and combine
   std::string_view transport_reason;  ///< why that one, in a phrase that lives as long as the program

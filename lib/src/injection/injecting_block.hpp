@@ -41,6 +41,7 @@ class injecting_block {
   void scratch_add(std::uint32_t* word, std::uint32_t amount) { inner_.scratch_add(word, amount); }
   std::uint64_t now_ns() { return inner_.now_ns(); }
   static constexpr bool may_mask = Block::may_mask;
+  static constexpr bool may_gather = Block::may_gather;
   static constexpr std::uint64_t patience_ns = Block::patience_ns;
   template <class T>
   T broadcast(T value) {

@@ -23,6 +23,7 @@ struct extents {
   std::uint64_t hidden_bytes = 0;       ///< capacity of a hidden_states row
   std::uint64_t scale_bytes = 0;        ///< capacity of a hidden_states_scale row
   std::uint64_t extra_bytes = 0;        ///< capacity of an extra row
+  std::uint64_t eplb_words = 0;         ///< most integers of a rank's load statistics
   std::uint64_t combine_row_bytes = 0;  ///< capacity of an expert output row
   std::uint64_t lamport_tokens = 0;     ///< most tokens of a rank in a Lamport step; 0: there are no such steps
   bool rank_masks = false;              ///< ranks may be masked off
@@ -61,6 +62,8 @@ enum class region : std::uint8_t {
   routes,
   return_rows,
   recv_counts,
+  eplb_stats,
+  eplb_inbox,
   topk_ids,
   topk_ids_inbox,
   topk_weights,
@@ -75,7 +78,7 @@ enum class region : std::uint8_t {
   lamport_dispatch_inbox,
   lamport_combine_inbox,
 };
-inline constexpr std::size_t num_regions = 24;
+inline constexpr std::size_t num_regions = 26;
 
 /// Who stores into a region while a phase runs.
 enum class writer : std::uint8_t { self, peers };
@@ -120,6 +123,10 @@ inline constexpr std::array<region_spec, num_regions> region_table{{
      [](const extents& e) { return e.receive_rows() * 4; }},
     {region::recv_counts, "recv_counts", "ep_size * 4", writer::self, false, "rows received from each source",
      [](const extents& e) { return e.ep_size * 4; }},
+    {region::eplb_stats, "eplb_stats", "ep_size * eplb_words * 4", writer::self, false,
+     "the caller's view of all ranks' load statistics", [](const extents& e) { return e.ep_size * e.eplb_words * 4; }},
+    {region::eplb_inbox, "eplb_inbox", "ep_size * eplb_words * 8", writer::peers, true,
+     "load statistics as they arrive, by source", [](const extents& e) { return e.ep_size * e.eplb_words * 8; }},
     // Only this rank writes the view of the ids, so that a failed dispatch can clear it for good while a slow peer may
     // still be storing rows into the inbox.
     {region::topk_ids, "topk_ids", "receive_rows * top_k * 4", writer::self, false, "the caller's view of the ids",
@@ -181,6 +188,10 @@ struct workspace_layout {
   /// When the header of `source` was first seen in the last `which`.
   [[nodiscard]] constexpr std::uint64_t arrival_offset(phase which, std::uint64_t source) const {
     return offset_of(region::arrivals) + (static_cast<std::uint64_t>(which) * dims.ep_size + source) * 8;
+  }
+  /// Where the load statistics of `source` arrive.
+  [[nodiscard]] constexpr std::uint64_t eplb_inbox_offset(std::uint64_t source) const {
+    return offset_of(region::eplb_inbox) + source * dims.eplb_words * 8;
   }
   /// The flag of all rows that `source` sends in dispatch.
   [[nodiscard]] constexpr std::uint64_t dispatch_flag_offset(std::uint64_t source) const {

@@ -63,8 +63,9 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
                          void (*body)(std::uint64_t), bool (*advance)(std::uint32_t), typename B::held_ids ids,
                          typename B::unit_sum& sum, word_pair words, void (*placed)(std::uint32_t, std::int32_t),
                          void (*other)(std::int32_t)) {
-  // Whether it serves workspaces with rank masks; one that does not has none of their code.
+  // Whether it serves workspaces with rank masks, and with load statistics; one that does not has none of their code.
   { B::may_mask } -> std::convertible_to<bool>;
+  { B::may_gather } -> std::convertible_to<bool>;
   { b.thread_index() } -> std::convertible_to<std::uint32_t>;
   { b.num_threads() } -> std::convertible_to<std::uint32_t>;
   { b.block_index() } -> std::convertible_to<std::uint32_t>;  // of the launch's num_blocks

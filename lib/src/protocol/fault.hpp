@@ -53,7 +53,7 @@ SWITCHYARD_DEVICE bool has_notice(Block& block, const phase_frame& frame) {
 
 /// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. Of Lamport
 /// phases: the fixed words and who is to come; rows raise no flags, and one that was taken reads as one that has not
-/// come: raise() adds who was waited for. [thread]
+/// come: raise() adds who was waited for, as it does for statistics. [thread]
 template <block Block>
 SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                          std::int32_t source) {
@@ -143,7 +143,8 @@ SWITCHYARD_DEVICE_APART void raise_as_of(Block& block, const workspace_handle& w
     fault.waited_ns = block.now_ns() - frame.start_ns;
     fault.timeout_ns = frame.timeout_ns;
     fault.missing = incomplete_peers(block, ws, frame);
-    if (is_lamport(frame) && fault.awaited == awaited::rows && fault.rank >= 0) insert(fault.missing, fault.rank);
+    const bool adds = fault.awaited == awaited::statistics || (is_lamport(frame) && fault.awaited == awaited::rows);
+    if (adds && fault.rank >= 0) insert(fault.missing, fault.rank);
     if (fault.origin < 0) fault.origin = ws.rank;
     tell_arrivals(block, ws, frame.which, frame.epoch, frame.parity);
     block.record(ws.mailbox, fault);
@@ -192,7 +193,7 @@ SWITCHYARD_DEVICE_APART bool spell_out_mismatch(Block& block, const workspace_ha
     const auto theirs = layout::data_of(block.poll(words + static_cast<std::uint64_t>(entry.word)));
     if (theirs == mine) continue;
     fault.code = is_mask ? fault_code::mask_changed : fault_code::step_mismatch;
-    fault.field = entry.field;
+    fault.field = field_of(entry, frame.which);
     fault.expected = mine;
     fault.actual = theirs;
     break;

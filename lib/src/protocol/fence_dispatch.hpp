@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "protocol/eplb_stats.hpp"
 #include "protocol/mask_latch.hpp"
 #include "protocol/phase.hpp"
 #include "protocol/routing.hpp"
@@ -349,7 +350,7 @@ SWITCHYARD_DEVICE bool receive_part(Block& block, const dispatch_params& p, cons
   return true;
 }
 
-/// What a failed dispatch leaves: no ids, no counts, so that experts queued behind it find no work.
+/// What a failed dispatch leaves: no ids, no counts, no statistics, so that experts queued behind it find no work.
 template <block Block>
 SWITCHYARD_DEVICE_APART void clear_views(handed_over<Block> block, const dispatch_params& p) {
   const auto& ws = p.ws;
@@ -358,6 +359,7 @@ SWITCHYARD_DEVICE_APART void clear_views(handed_over<Block> block, const dispatc
                  rows * std::uint64_t{p.routing.top_k});
   block.fill_i32(ws.local<std::int32_t>(ws.layout.offset_of(layout::region::recv_counts)), 0,
                  static_cast<std::uint64_t>(ws.ep_size));
+  if (gathers(block, p)) clear_statistics(block, p);
   if (block.thread_index() == 0) block.store_u32(&ws.rank_mask().dropped_routes, 0);
 }
 
@@ -373,6 +375,8 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
     const std::uint64_t chunks = p.chunks();
     const auto part_mask = (std::uint64_t{1} << p.receive_shift) - 1;
     std::uint32_t tallied = 0;
+    // By the block of the first send role, which is there whatever else is; received by all, once nothing else is left.
+    if (gathers(block, p) && frame.first_role == 0) send_statistics<Block>(block, p, frame.epoch);
     succeeded = run_roles(
         block, p.ws, frame, chunks + (std::uint64_t{s.ranks} << p.receive_shift), chunks,
         [&] { s.prepare(block, false, p.routes_all); },
@@ -382,6 +386,7 @@ SWITCHYARD_DEVICE void fence_dispatch(Block& block, const dispatch_params& p) {
           return receive_part(block, p, frame, s, static_cast<std::int32_t>(receive >> p.receive_shift),
                               receive & part_mask);
         });
+    if (gathers(block, p) && succeeded) succeeded = receive_behind_roles<Block>(block, p);
   }
   leave(block, p.ws, frame, succeeded, [&] { clear_views<Block>(block, p); });
 }

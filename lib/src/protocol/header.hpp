@@ -29,6 +29,7 @@ enum class header_word : std::uint8_t {
   transport,
   chunk_tokens,
   combine_hidden_size,
+  eplb_stats_length = combine_hidden_size,  ///< in dispatch; one word has both, for a phase declares one of them
   combine_dtype,
   incarnation,
   num_tokens,  ///< n of the sender: told, not compared
@@ -63,7 +64,8 @@ inline constexpr std::array<header_word_spec, fixed_header_words> header_word_ta
     {header_word::transport, "transport", "of the phase"},
     {header_word::chunk_tokens, "chunk_tokens",
      "rows of combine under one flag; 0 in dispatch and where there are no flags"},
-    {header_word::combine_hidden_size, "combine_hidden_size", "h; 0 in dispatch"},
+    {header_word::combine_hidden_size, "combine_hidden_size",
+     "h; in dispatch eplb_stats_length, integers of load statistics of a rank, 0: none"},
     {header_word::combine_dtype, "combine_dtype", "of expert outputs and sums; 0 in dispatch"},
     {header_word::incarnation, "incarnation", "of the sender's workspace"},
     {header_word::num_tokens, "num_tokens", "n of the sender: told, not compared"},
@@ -102,6 +104,12 @@ constexpr std::array<must_match, num_must_match> must_match_words() {
       {header_word::combine_hidden_size, step_field::combine_hidden_size},
       {header_word::combine_dtype, step_field::combine_dtype},
   }};
+}
+
+/// What a record calls a word of a phase's header.
+constexpr step_field field_of(const must_match& entry, phase which) {
+  const bool of_statistics = which == phase::dispatch && entry.word == header_word::eplb_stats_length;
+  return of_statistics ? step_field::eplb_stats_length : entry.field;
 }
 
 /// The fixed words of this rank's header but for digest, row_count, incarnation and rank_mask, which the blocks fill

@@ -165,11 +165,12 @@ SWITCHYARD_DEVICE_APART void send_token(handed_over<Block> block, const dispatch
   if (p.payloads.units_of_row() > 2 * num_sending(block)) send_rest_of_token<Block>(block, p, token, plan);
 }
 
-/// The clerk of a dispatch also counts what does not go anywhere. [team]
+/// The clerk of a dispatch also sends the statistics, and counts what does not go anywhere. [team]
 template <block Block>
 SWITCHYARD_DEVICE void send_as_dispatch_clerk(Block& block, const dispatch_params& p, const phase_frame& frame,
                                               bool released) {
   send_as_clerk(block, p, frame, released);
+  if (gathers(block, p)) send_statistics<Block>(block, p, frame.epoch);
   if (active_of(block, p.routing).are_all()) return;
   count_dropped<Block>(block, p.ws, p.routing, 0, static_cast<std::uint32_t>(p.num_tokens));
 }
@@ -315,6 +316,9 @@ SWITCHYARD_DEVICE_APART void finish_dispatch(handed_over<Block> block, const dis
     succeeded = await_headers(block, p, frame, reader, static_cast<std::uint32_t>(p.tokens_per_rank),
                               [&](std::int32_t source) { block.scratch_add(counts + source, 1); });
     if (succeeded) store_counts(block, p);
+    if (succeeded && gathers(block, p)) {
+      succeeded = receive_statistics<Block>(block, p, frame, 0, 1);
+    }
   }
   if (succeeded && is_worker(ws, index)) {
     const auto status = wait_and_help(
@@ -371,7 +375,8 @@ SWITCHYARD_DEVICE void lamport_dispatch(Block& block, const dispatch_params& p) 
     status =
         block.wait_until([&](std::uint32_t polls) { return reader.advance(block, ws, frame, tokens, on_token, polls); },
                          no_bounds(awaited::header), [] { return true; });
-    if (!block.all(status == wait_status::ready && !reader.differs)) {
+    // Statistics are awaited there too, whatever else is as usual.
+    if (!block.all(status == wait_status::ready && !reader.differs) || gathers(block, p)) {
       return finish_dispatch<Block>(block, p, lamport_stage::sent, taker, reader);
     }
     store_counts(block, p);

@@ -75,6 +75,10 @@ struct workspace_handle {
                                                           std::uint32_t token) const {
     return at<std::uint64_t>(receiver, layout.lamport_presence_offset(static_cast<std::uint64_t>(source), token));
   }
+  /// In the workspace of `receiver`: where the load statistics of `source` arrive.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* statistics(std::int32_t receiver, std::int32_t source) const {
+    return at<std::uint64_t>(receiver, layout.eplb_inbox_offset(static_cast<std::uint64_t>(source)));
+  }
   /// When the header of `source` was first seen in this rank's last `which`.
   [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* arrival(phase which, std::int32_t source) const {
     return local<std::uint64_t>(layout.arrival_offset(which, static_cast<std::uint64_t>(source)));
@@ -90,12 +94,19 @@ struct workspace_handle {
   }
 };
 
+/// This rank's load statistics, to be gathered by all.
+struct local_statistics {
+  const std::int32_t* data = nullptr;
+  std::uint32_t length = 0;  ///< 0: there are none in this step
+};
+
 struct dispatch_params {
   workspace_handle ws;
   step_words words{};
   std::uint32_t words_digest = 0;  ///< digest_of(words)
   token_ids routing;               ///< of num_tokens tokens
   payload_list payloads;
+  local_statistics statistics;
   std::int32_t invalid_expert_id = -1;
   std::uint64_t num_tokens = 0;       ///< n
   std::uint64_t tokens_per_rank = 1;  ///< T

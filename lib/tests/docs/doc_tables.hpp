@@ -31,7 +31,10 @@ inline std::string header_words_table() {
   for (const auto& spec : protocol::header_word_table) {
     std::string field;
     for (const auto& entry : protocol::must_match_words()) {
-      if (entry.word == spec.word) field = to_string(entry.field);
+      if (entry.word != spec.word) continue;
+      const auto in_dispatch = protocol::field_of(entry, phase::dispatch);
+      field = to_string(protocol::field_of(entry, phase::combine));
+      if (in_dispatch != entry.field) field += ", in dispatch " + std::string(to_string(in_dispatch));
     }
     text += row({std::to_string(static_cast<unsigned>(spec.word)), std::string(spec.name), field.empty() ? "-" : field,
                  std::string(spec.holds)});

@@ -51,6 +51,7 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
                                .hidden_bytes = 10,
                                .scale_bytes = 14,
                                .extra_bytes = 22,
+                               .eplb_words = 30,
                                .combine_row_bytes = 26,
                                .lamport_tokens = 40};
     // The derived names by the words of the page, not by the code.
@@ -60,6 +61,7 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
                                                                   {"hidden_bytes", 10},
                                                                   {"scale_bytes", 14},
                                                                   {"extra_bytes", 22},
+                                                                  {"eplb_words", 30},
                                                                   {"combine_row_bytes", 26},
                                                                   {"receive_rows", ep_size * 2055},
                                                                   {"slots", ep_size < 6 ? ep_size : 6},

@@ -43,6 +43,7 @@ class team_block {
   static void scratch_add(std::uint32_t* word, std::uint32_t amount) { std::atomic_ref(*word).fetch_add(amount); }
   static std::uint64_t now_ns() { return host::host_block::now_ns(); }
   static constexpr bool may_mask = true;
+  static constexpr bool may_gather = true;
   static constexpr std::uint64_t patience_ns = host::host_block::patience_ns;
 
   template <class T>

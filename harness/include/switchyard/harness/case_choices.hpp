@@ -72,6 +72,13 @@ enum class fault_kind : std::uint8_t {
   mask_past_end   ///< a mask with a rank that the group does not have gets into its workspace
 };
 
+/// What the workspaces of a case are made too small for.
+enum class lacking_room : std::uint8_t { nothing, hidden_states, hidden_states_scale, extra, eplb_stats };
+
+inline constexpr std::array all_lacking_rooms{lacking_room::nothing, lacking_room::hidden_states,
+                                              lacking_room::hidden_states_scale, lacking_room::extra,
+                                              lacking_room::eplb_stats};
+
 inline constexpr std::array all_routing_laws{routing_law::uniform,  routing_law::balanced,   routing_law::zipf,
                                              routing_law::hot_rank, routing_law::hot_expert, routing_law::grouped,
                                              routing_law::local,    routing_law::remote,     routing_law::trace};
@@ -157,6 +164,17 @@ constexpr std::string_view to_string(fault_kind kind) noexcept {
     case fault_kind::misdirect: return "misdirect";
     case fault_kind::mask_off_self: return "mask_off_self";
     case fault_kind::mask_past_end: return "mask_past_end";
+  }
+  return "unknown";
+}
+
+constexpr std::string_view to_string(lacking_room what) noexcept {
+  switch (what) {
+    case lacking_room::nothing: return "nothing";
+    case lacking_room::hidden_states: return "hidden_states";
+    case lacking_room::hidden_states_scale: return "hidden_states_scale";
+    case lacking_room::extra: return "extra";
+    case lacking_room::eplb_stats: return "eplb_stats";
   }
   return "unknown";
 }

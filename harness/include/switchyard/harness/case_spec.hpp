@@ -75,6 +75,7 @@ struct case_spec {
   runtime_max_rule runtime_max_tokens_from = runtime_max_rule::tokens;
   bool topk_weights = true;
   std::size_t extra_bytes = 0;
+  std::int64_t eplb_stats = 0;  ///< integers of load statistics of a rank: its choices of the first so many experts
   routing_law routing = routing_law::uniform;
   routing_parameters law;
   std::shared_ptr<const routing_trace> trace;  ///< of routing_law::trace: n, ids and, where it has them, weights
@@ -100,6 +101,7 @@ struct case_spec {
   std::optional<injected_fault> inject;
   fault_code expected_fault = fault_code::none;  ///< a case that must fault: which code, on every rank that is there
   bool prompt_verdict = false;                   ///< records must also come within the contract's time
+  lacking_room lacks = lacking_room::nothing;    ///< every dispatch must be refused for it
   bool recovers = false;                         ///< after the fault all ranks recover and go on behind it
   bool leaves_out = false;                       ///< all but the one that erred, without which they go on
 };

@@ -21,6 +21,7 @@ constexpr bool is_of_routing(step_field field) noexcept {
 struct declared_step {
   std::int64_t tokens_per_rank = 1;                          ///< T
   std::array<std::size_t, all_payloads.size()> row_bytes{};  ///< of each payload; 0: it does not travel
+  std::int64_t eplb_stats_length = 0;                        ///< of the load statistics
   std::int64_t combine_hidden_size = 0;                      ///< h
   dtype combine_dtype = dtype::bf16;
   rank_set mask{};  ///< the ranks that take part

@@ -48,17 +48,21 @@ class step_generator {
   ///
   /// hidden_states: as case_spec::values says. random, when rows are elements: finite normal values of both signs over
   ///   8 or 16 powers of two and one -0; one row in 64 has random bits instead, so that subnormals, infinities and NaNs
-  ///   travel too. Else random bytes.
+  ///   travel too. Formats with scales: bell-shaped values, quantised as reference/quantise.hpp says, and the same one
+  ///   row in 64 of random bits. Else random bytes.
   /// topk_ids: by the routing law, then some slots repeated, then some replaced by ids that name no expert; no slot of
   /// a
   ///   padding row names one.
   /// topk_weights: those of the case's trace; without one, fp32 multiples of 2^-15 in (0, 2].
-  /// hidden_states_scale, extra: random bytes.
+  /// hidden_states_scale: those of the hidden states where these were quantised; else, and extra: random bytes.
   void fill_row(payload_kind kind, int rank, std::int64_t token, std::byte* out) const;
 
  private:
   [[nodiscard]] std::uint64_t row_key(random_use use, int rank, std::int64_t token) const noexcept;
   void fill_hidden_row(int rank, std::int64_t token, std::byte* out) const;
+  void fill_scale_row(int rank, std::int64_t token, std::byte* out) const;
+  /// The row and its scales, where these are quantised: `row` null: only the scales, and the other way round.
+  [[nodiscard]] bool fill_quantised(int rank, std::int64_t token, std::byte* row, std::byte* scales) const;
   void fill_id_row(int rank, std::int64_t token, std::byte* out) const;
   void fill_weight_row(int rank, std::int64_t token, std::byte* out) const;
 

@@ -43,6 +43,12 @@ class step_inputs {
   /// What rank `rank` passes to dispatch. With no tokens every pointer is null, which must not matter.
   [[nodiscard]] dispatch_inputs arguments(int rank) const noexcept;
   [[nodiscard]] const fenced_buffer& buffer(payload_kind kind, int rank) const noexcept;
+  /// What `rank` has counted of its own choices: plan().eplb_stats_length_of(rank) integers.
+  [[nodiscard]] const fenced_buffer& statistics(int rank) const noexcept {
+    return statistics_[static_cast<std::size_t>(rank)];
+  }
+  /// What every rank must have of all of them: [ep_size, plan().eplb_stats_length].
+  [[nodiscard]] std::span<const std::int32_t> gathered_statistics() const noexcept { return gathered_; }
 
   /// What `rank` must hold after dispatch.
   [[nodiscard]] const reference::dispatched_rank& golden(int rank) const {
@@ -53,9 +59,12 @@ class step_inputs {
 
  private:
   void fill_rank(int rank);
+  void count_experts(std::span<const reference::rank_routing> routing);
 
   case_spec spec_;
   std::vector<std::array<fenced_buffer, all_payloads.size()>> buffers_;
+  std::vector<fenced_buffer> statistics_;
+  std::vector<std::int32_t> gathered_;
   std::optional<step_generator> generator_;
   std::vector<reference::dispatched_rank> golden_;
   std::vector<reference::traffic> traffic_;

@@ -31,6 +31,7 @@ struct step_plan {
   std::optional<odd_declaration> odd;      ///< the step must fault
   bool topk_weights = false;               ///< the weights travel
   bool extra = false;                      ///< the extra payload travels
+  std::int64_t eplb_stats_length = 0;      ///< integers of load statistics of each rank
   int invalid_percent = 0;
   bool foreign_invalid_ids = false;  ///< some invalid ids are other than invalid_expert_id, but name no expert either
   std::int64_t combine_hidden_size = 0;  ///< h
@@ -45,6 +46,10 @@ struct step_plan {
     const auto own = num_tokens[static_cast<std::size_t>(rank)];
     if (own_tokens_per_rank) return own > 0 ? own : 1;
     return tokens_per_rank + (is_odd(rank, step_field::runtime_max_tokens_per_rank) ? 1 : 0);
+  }
+  /// The length of the statistics that `rank` passes to dispatch.
+  [[nodiscard]] std::int64_t eplb_stats_length_of(int rank) const noexcept {
+    return eplb_stats_length - (is_odd(rank, step_field::eplb_stats_length) ? 1 : 0);
   }
   /// The h that `rank` passes to combine.
   [[nodiscard]] std::int64_t combine_hidden_size_of(int rank) const noexcept {

@@ -51,14 +51,15 @@ class rank_verifier {
   /// `rows` is shared by the ranks of the case and outlives the verifier.
   rank_verifier(const case_spec& spec, int rank, row_index& rows);
 
-  /// After dispatch: counts, every received row of every payload, the ids of rows that hold no token.
+  /// After dispatch: counts, gathered statistics, every received row of every payload, the ids of rows that hold no
+  /// token.
   void check_dispatch(const step_inputs& inputs, const dispatch_result& views, finding_log& log);
 
   /// After combine: `output` holds n rows of h elements, compared with the golden sums of the ranks' inputs. Memory
   /// that combine did not write still has `poison_byte(step)`.
   void check_output(const step_inputs& inputs, const std::byte* output, finding_log& log);
 
-  /// After a faulted dispatch: every id is invalid_expert_id and every count 0; a single finding if not.
+  /// After a faulted dispatch: every id is invalid_expert_id, every count and statistic 0; a single finding if not.
   void check_faulted_dispatch(const step_inputs& inputs, const dispatch_result& views, finding_log& log);
 
   /// After a faulted combine: every element of the n output rows is a NaN; a single finding if not.
@@ -82,6 +83,7 @@ class rank_verifier {
   void check_padding(const step_inputs& inputs, const dispatch_result& views, std::int64_t row, finding_log& log);
   [[nodiscard]] finding explain_row(const step_inputs& inputs, payload_kind kind, const rows_view& view,
                                     std::int64_t row, std::int64_t token);
+  void check_statistics(const step_inputs& inputs, const dispatch_result& views, finding_log& log);
   void explain_origin(const step_inputs& inputs, payload_kind kind, const rows_view& view, finding& found);
   void expected_output(const step_inputs& inputs, std::int64_t token, std::byte* out);
   void explain_output(const step_inputs& inputs, std::int64_t token, const std::byte* actual, finding_log& log);
@@ -94,6 +96,8 @@ class rank_verifier {
   row_verdicts last_rows_{};
   std::vector<std::byte> expert_rows_;  // scratch: one row for each owner of a token
   std::vector<std::byte> expected_;     // scratch: one output row
+  /// The gathered statistics of the last steps, the newest first.
+  std::array<std::vector<std::int32_t>, 1 + remembered_steps> statistics_;
   /// Hashes of the expected output rows of the last steps, the newest first.
   std::array<std::vector<std::uint64_t>, 1 + remembered_steps> output_hashes_;
 };

@@ -66,6 +66,11 @@ void gpu_replay::enqueue(const between_phases& between) {
     const auto row_bytes = std::min(view.row_bytes, payload_row_bytes(spec_, all_payloads.at(i)));
     payloads.areas[payloads.count++] = {view.data, block_ + places_.payloads.at(i), rows * row_bytes};
   }
+  const auto most_statistics =
+      static_cast<std::size_t>(spec_.ep_size) * static_cast<std::size_t>(spec_.eplb_stats) * sizeof(std::int32_t);
+  payloads.areas[payloads.count++] = {
+      reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(views.eplb_gathered_stats.data())),
+      block_ + places_.statistics, std::min(views.eplb_gathered_stats.size_bytes(), most_statistics)};
   auto everything = payloads;
   // The counts are the library's to keep: they are not poisoned.
   everything.areas[everything.count++] = {
@@ -116,6 +121,8 @@ dispatch_result gpu_replay::kept(const dispatch_result& views) const {
   }
   copies.recv_counts = {reinterpret_cast<const std::int32_t*>(block_ + places_.counts), views.recv_counts.size()};
   copies.dropped_routes = reinterpret_cast<const std::int32_t*>(block_ + places_.dropped_routes);
+  copies.eplb_gathered_stats = {reinterpret_cast<const std::int32_t*>(block_ + places_.statistics),
+                                views.eplb_gathered_stats.size()};
   return copies;
 }
 

@@ -13,7 +13,7 @@
 
 namespace switchyard::harness {
 
-inline constexpr int most_areas = 7;  ///< the payloads, the counts and the dropped routes
+inline constexpr int most_areas = 8;  ///< the payloads, the statistics, the counts and the dropped routes
 
 /// Bytes of a view, and where they are kept; both 16-byte aligned.
 struct viewed_area {

@@ -38,7 +38,15 @@ class gpu_row_check_test : public gpu_cases<1> {
     what.tokens = reinterpret_cast<const std::int64_t*>(lane.block() + tokens_at);
     what.num_rows = tokens.size();
     what.tokens_per_rank = 3;
-    what.law = {seed, step, use, spec.values, spec.params.dtype, rows_are_elements(spec.params), row_bytes};
+    what.law = {seed,
+                step,
+                use,
+                spec.values,
+                spec.params.dtype,
+                rows_are_elements(spec.params),
+                row_bytes,
+                spec.params.dispatch_format.value_or(dispatch_format::bf16),
+                static_cast<std::uint64_t>(spec.params.hidden_size)};
     what.found = reinterpret_cast<rows_found*>(lane.block() + found_at);
     const auto found = [&] {
       rows_found result;
@@ -75,12 +83,19 @@ TEST_F(gpu_row_check_test, finds_every_byte_that_changes) {
     spec.params.hidden_size = 33;
     check_every_byte(spec, payload_kind::hidden_states, random_use::hidden_states);
   }
-  auto opaque = small_case(2);
-  opaque.params.dispatch_format = dispatch_format::mxfp8;
-  opaque.params.hidden_size = 70;
-  check_every_byte(opaque, payload_kind::hidden_states, random_use::hidden_states);
-  check_every_byte(opaque, payload_kind::hidden_states_scale, random_use::hidden_states_scale);
-  check_every_byte(opaque, payload_kind::extra, random_use::extra);
+  for (const auto format : {dispatch_format::fp8, dispatch_format::fp8_block128, dispatch_format::mxfp8,
+                            dispatch_format::nvfp4, dispatch_format::mxfp4}) {
+    for (const auto values : {hidden_values::random, hidden_values::bits}) {
+      auto spec = small_case(2);
+      spec.params.dispatch_format = format;
+      spec.params.hidden_size = 70;
+      spec.values = values;
+      check_every_byte(spec, payload_kind::hidden_states, random_use::hidden_states);
+      check_every_byte(spec, payload_kind::extra, random_use::extra);
+      if (format == dispatch_format::fp8) continue;
+      check_every_byte(spec, payload_kind::hidden_states_scale, random_use::hidden_states_scale);
+    }
+  }
 }
 
 }  // namespace

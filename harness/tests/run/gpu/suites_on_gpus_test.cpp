@@ -69,6 +69,16 @@ TEST_F(one_gpu_cases, have_the_bits_of_the_host_fabric) {
   expect_the_hosts_bits("graphs", "*/varying@*ranks=3*");
 }
 
+TEST_F(one_gpu_cases, formats_and_statistics) {
+  for (const auto* filter :
+       {"*/models@*", "*/varying@*", "*/statistics@*", "*/statistics_under_masks@*", "*/refused@*"}) {
+    expect_all("formats", filter, case_status::pass);
+  }
+  expect_all("graphs", "*/statistics@*", case_status::pass);
+  expect_all("bugs", "*/b19_*", case_status::pass);
+  expect_all("bugs", "*/b28_*", case_status::pass);
+}
+
 TEST_F(one_gpu_cases, replayed_steps) { expect_all("graphs", "*/replayed@*", case_status::pass); }
 
 TEST_F(one_gpu_cases, lamport_steps) {

@@ -21,7 +21,7 @@ enum class transport : std::uint8_t {
 /// Why a phase failed.
 enum class fault_code : std::uint8_t {
   none,
-  timeout,         ///< a peer's header or rows did not come before the phase's deadline
+  timeout,         ///< a peer's header, rows or statistics did not come before the phase's deadline
   step_mismatch,   ///< a peer declared another step: see field, expected, actual
   order_mismatch,  ///< a peer is in the other phase of the same epoch
   out_of_order,    ///< this rank ran a phase that is not due (a replayed graph, for example)
@@ -41,6 +41,7 @@ enum class step_field : std::uint8_t {
   topk_weights_row_bytes,
   hidden_states_scale_row_bytes,
   extra_row_bytes,
+  eplb_stats_length,
   transport,
   chunk_tokens,
   combine_hidden_size,
@@ -53,9 +54,10 @@ enum class step_field : std::uint8_t {
 
 /// What a wait was for.
 enum class awaited : std::uint8_t {
-  nothing,  ///< the fault was not seen in a wait
-  header,   ///< a peer's header
-  rows,     ///< rows of a peer
+  nothing,     ///< the fault was not seen in a wait
+  header,      ///< a peer's header
+  rows,        ///< rows of a peer
+  statistics,  ///< a peer's load statistics
 };
 
 /// One bit per rank of the group.
@@ -77,7 +79,7 @@ struct fault_record {
                                  ///< abort(): when it was called
   std::uint64_t waited_ns = 0;   ///< from then until the record
   std::uint64_t timeout_ns = 0;  ///< the deadline in force
-  rank_set missing{};            ///< active peers whose header or rows this rank did not have
+  rank_set missing{};            ///< active peers whose header, rows or statistics this rank did not have
 };
 
 /// Nanoseconds from this rank's entry into a phase until it saw a peer's header for which it waited; 0 for one that was
@@ -122,6 +124,7 @@ constexpr std::string_view to_string(awaited what) noexcept {
     case awaited::nothing: return "nothing";
     case awaited::header: return "header";
     case awaited::rows: return "rows";
+    case awaited::statistics: return "statistics";
   }
   return "unknown";
 }
@@ -136,6 +139,7 @@ constexpr std::string_view to_string(step_field field) noexcept {
     case step_field::topk_weights_row_bytes: return "topk_weights_row_bytes";
     case step_field::hidden_states_scale_row_bytes: return "hidden_states_scale_row_bytes";
     case step_field::extra_row_bytes: return "extra_row_bytes";
+    case step_field::eplb_stats_length: return "eplb_stats_length";
     case step_field::transport: return "transport";
     case step_field::chunk_tokens: return "chunk_tokens";
     case step_field::combine_hidden_size: return "combine_hidden_size";

@@ -62,7 +62,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   cuda_workspace(const driver_api& api, const workspace_request& request)
       : api_(api),
         request_(request),
-        room_(prepare_kernels(most_scratch_bytes(request.layout.dims), request.layout.dims.rank_masks, stream_.get())),
+        room_(prepare_kernels(request.layout.dims, most_scratch_bytes(request.layout.dims), stream_.get())),
         pinned_(take_pinned()),
         memory_(std::in_place, api, request.device, request.rank, request.ep_size, needed_slice_bytes(request.layout)) {
     if (room_.narrow == 0) {

@@ -29,11 +29,11 @@ struct phase_kernels {
   }
 };
 
-/// Of wide blocks, for workspaces without rank masks: these have no code for them, which would cost every step of few
-/// tokens half a microsecond (results/h200x2-nv18/LOG.md, 8).
+/// Of wide blocks, for workspaces without rank masks and load statistics: these have no code for them, which would cost
+/// every step of few tokens half a microsecond (results/h200x2-nv18/LOG.md, 8).
 phase_kernels wide_kernels();
-/// Of wide blocks, for workspaces with rank masks.
-phase_kernels wide_masking_kernels();
+/// Of wide blocks, for workspaces that have either.
+phase_kernels wide_full_kernels();
 /// Of narrow blocks, for both: ranks that share a GPU are there to be checked, not to be fast.
 phase_kernels narrow_kernels();
 

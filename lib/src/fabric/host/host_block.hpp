@@ -48,6 +48,7 @@ class host_block {
   static void scratch_add(std::uint32_t* word, std::uint32_t amount) { *word += amount; }
   static std::uint64_t now_ns();
   static constexpr bool may_mask = true;
+  static constexpr bool may_gather = true;
   static constexpr std::uint64_t patience_ns = 50'000'000;  // a peer's thread may have lost its core
 
   static std::uint32_t draw_ticket(std::uint32_t* word);

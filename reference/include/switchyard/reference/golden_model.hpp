@@ -49,6 +49,16 @@ struct dispatched_rank {
   std::int64_t dropped_routes = 0;          ///< choices (token, k) of this rank's tokens that lead to an inactive rank
 };
 
+/// Load statistics of one rank: how often its tokens choose each of the experts 0 .. length - 1, by global id, wherever
+/// they live and whoever takes part. Choices (token, k) that name no expert count nowhere. Throws
+/// switchyard::invalid_argument when length < 0.
+std::vector<std::int32_t> count_experts(const rank_routing& routing, std::int64_t length);
+
+/// What every active rank has of all ranks' statistics after a dispatch: [ranks, length], zeros for those that do not
+/// take part. Throws switchyard::invalid_argument when lengths differ.
+std::vector<std::int32_t> gather_statistics(std::span<const std::vector<std::int32_t>> of_ranks,
+                                            const rank_set& active = every_rank);
+
 /// The rank that owns `expert`: experts are split contiguously, the first num_experts mod ep_size ranks own one more.
 /// -1 for an id outside [0, num_experts). Throws switchyard::invalid_argument when ep_size < 1.
 int owner_of(std::int64_t expert, std::int64_t num_experts, int ep_size);
