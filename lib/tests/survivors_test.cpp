@@ -2,8 +2,12 @@
 // Groups that recover without some of their ranks: the others go on exactly, whatever those that were left out do.
 #include <gtest/gtest.h>
 
+#include <malloc.h>
+
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -359,6 +363,38 @@ TEST_P(survivors, of_drawn_subsets_are_exact) {
     all.recover(rank, all_but(ranks, {}));
     all.expect_exact_steps(rank, all_but(ranks, {}), 1);
   });
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+std::size_t heap_bytes() { return 0; }  // the allocator is another one, which keeps what is freed
+#else
+std::size_t heap_bytes() { return mallinfo2().uordblks; }
+#endif
+
+TEST(survivors_once, leave_no_memory_and_no_descriptor) {
+  auto options = masked_group(4, choice::on);
+  group_of_survivors all(options);
+  const auto active = all_but(4, {3});
+  const auto recover_often = [&](int rounds) {
+    on_every_rank(4, [&](int rank) {
+      for (int round = 0; round < rounds; ++round) {
+        if (rank != 3) all.recover(rank, active);
+        if (rank != 3) all.expect_exact_steps(rank, active, 1);
+        all.recover(rank, all_but(4, {}));
+      }
+    });
+  };
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator open("/proc/self/fd");
+    return std::distance(begin(open), end(open));
+  };
+  recover_often(100);
+  const auto bytes_before = heap_bytes();
+  const auto open_before = descriptors();
+  recover_often(300);
+  // Threads keep some of what they have freed, and count it as theirs.
+  EXPECT_LE(heap_bytes(), bytes_before + 16384) << "600 recoveries have left something";
+  EXPECT_EQ(descriptors(), open_before);
 }
 
 INSTANTIATE_TEST_SUITE_P(by, survivors,
