@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 #include <thread>
@@ -33,6 +34,10 @@ using test::spread_ids;
 struct how {
   choice lamport;
   int workers;
+  [[nodiscard]] std::string name() const {
+    return (lamport == choice::off ? "fence_" : "lamport_") + std::to_string(workers);
+  }
+  friend void PrintTo(const how& which, std::ostream* out) { *out << which.name(); }
 };
 
 class survivors : public testing::TestWithParam<how> {
@@ -400,10 +405,7 @@ TEST(survivors_once, leave_no_memory_and_no_descriptor) {
 INSTANTIATE_TEST_SUITE_P(by, survivors,
                          testing::Values(how{choice::off, 1}, how{choice::off, 3}, how{choice::on, 1},
                                          how{choice::on, 3}),
-                         [](const auto& by) {
-                           return std::string(by.param.lamport == choice::off ? "fence" : "lamport") + "_" +
-                                  std::to_string(by.param.workers);
-                         });
+                         [](const auto& by) { return by.param.name(); });
 
 }  // namespace
 }  // namespace switchyard
