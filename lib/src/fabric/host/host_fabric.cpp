@@ -69,6 +69,7 @@ struct shared_part {
   layout::fault_mailbox mailbox;
   entry_count inside;    ///< whoever may store into peers' memory
   std::mutex next_life;  ///< of a restart, and of those who end this life, here or from outside
+  int kept_out_by = -1;  ///< the rank that has ended this life from outside; guarded by next_life
 };
 
 class host_workspace final : public fabric_workspace, private recoverable {
@@ -132,8 +133,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
   }
 
   void abort() override {
-    const std::unique_lock lock(part_->next_life, std::try_to_lock);
-    if (!lock) return;  // it is poisoned, or being so
+    const std::lock_guard lock(part_->next_life);
     host_block block;
     const entry_count::visit visit(part_->inside);
     protocol::abort_workspace(block, handle_);
@@ -165,20 +165,23 @@ class host_workspace final : public fabric_workspace, private recoverable {
   void restart(const fresh_start& start, const rank_meeting& /*meeting*/) override {
     const std::lock_guard lock(part_->next_life);
     begin(start);
+    part_->kept_out_by = -1;
     handle_.round().fault_elected = handle_.round().fault_announced = handle_.round().poison = 1;
   }
 
   void open_again() override {
     host_block block;
     auto& round = handle_.round();
+    const std::lock_guard lock(part_->next_life);
     std::atomic_ref(part_->mailbox.sequence).store(0, std::memory_order_release);
     block.store_u32(&round.fault_announced, 0);
+    block.store_u32(&round.fault_elected, 0);
+    // Others may have opened long ago, and recovered once more without this rank.
+    if (part_->kept_out_by >= 0) return poison(handle_, part_->kept_out_by);
     block.store_u32(&round.poison, 0);
-    block.store_u32(&round.fault_elected, 0);  // the last: from here on there may be another fault
   }
 
-  /// Ends what `rank` may do to this rank's memory, and to that of whoever recovers with it: as if it had been told of
-  /// an abort of this rank, but for its own notices, which are not sent.
+  /// Ends what `rank` may do to this rank's memory, and to that of whoever recovers with it.
   void poison_from_outside(int rank, shared_part& part) const {
     const std::lock_guard lock(part.next_life);
     host_block block;
@@ -186,25 +189,31 @@ class host_workspace final : public fabric_workspace, private recoverable {
     other.rank = rank;
     other.self = part.memory.data();
     other.mailbox = &part.mailbox;
-    auto& round = other.round();
     const auto own_bit = std::uint64_t{1} << (static_cast<unsigned>(handle_.rank) % 64);
     const auto& latched = other.rank_mask().latched;
     // It has recovered without this rank: nothing of its new life comes here.
     if ((block.poll(&latched[static_cast<std::size_t>(handle_.rank) / 64]) & own_bit) == 0) return;
+    part.kept_out_by = handle_.rank;
+    poison(other, handle_.rank);
+  }
+
+  /// As if a rank had been told of an abort of rank `by`, but for its own notices, which are not sent.
+  static void poison(const protocol::workspace_handle& ws, int by) {
+    host_block block;
+    auto& round = ws.round();
     if (block.elect(&round.fault_elected)) {
       fault_record record;
       record.code = fault_code::aborted;
       record.phase = static_cast<phase>(block.load_u32(&round.phase_due));
       record.epoch = block.load_u32(&round.epoch);
-      record.rank = record.origin = handle_.rank;
+      record.rank = record.origin = by;
       record.from_notice = 1;
-      record.entered_ns = block.now_ns();
-      protocol::tell_arrivals(block, other, record.phase, record.epoch, block.poll(&round.step_index) & 1U);
-      block.record(other.mailbox, record);
-      // From itself, whom it hears whatever its mask; what the record says of this rank stands already.
-      const protocol::notice told{record.code, record.phase, record.field, static_cast<std::uint8_t>(rank),
-                                  handle_.rank};
-      block.post(&other.notice().word, layout::tagged(protocol::encode(told), block.load_u32(&round.incarnation)));
+      record.entered_ns = host_block::now_ns();
+      protocol::tell_arrivals(block, ws, record.phase, record.epoch, block.poll(&round.step_index) & 1U);
+      block.record(ws.mailbox, record);
+      // From itself, whom it hears whatever its mask; what the record says of `by` stands already.
+      const protocol::notice told{record.code, record.phase, record.field, static_cast<std::uint8_t>(ws.rank), by};
+      block.post(&ws.notice().word, layout::tagged(protocol::encode(told), block.load_u32(&round.incarnation)));
       block.announce(&round.fault_announced, 1);
     }
     block.store_u32(&round.poison, 1);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks of one GPU that recover.
+#include <ostream>
+#include <string>
+
 #include "recovery_steps.hpp"
 
 namespace switchyard {
@@ -10,6 +13,10 @@ using test::launch_by;
 struct way {
   choice lamport;
   launch_by by;
+  [[nodiscard]] std::string name() const {
+    return std::string(lamport == choice::off ? "fence" : "lamport") + (by == launch_by::call ? "_eager" : "_graph");
+  }
+  friend void PrintTo(const way& which, std::ostream* out) { *out << which.name(); }
 };
 
 class gpu_recover : public test::gpu_test<1>, public testing::WithParamInterface<way> {};
@@ -37,10 +44,7 @@ TEST_P(gpu_recover, drawn_sequences_leave_no_trace) {
 INSTANTIATE_TEST_SUITE_P(by, gpu_recover,
                          testing::Values(way{choice::off, launch_by::call}, way{choice::off, launch_by::graph},
                                          way{choice::on, launch_by::call}, way{choice::on, launch_by::graph}),
-                         [](const auto& of) {
-                           return std::string(of.param.lamport == choice::off ? "fence" : "lamport") +
-                                  (of.param.by == launch_by::call ? "_eager" : "_graph");
-                         });
+                         [](const auto& of) { return of.param.name(); });
 
 class gpu_recover_once : public test::gpu_test<1> {};
 
