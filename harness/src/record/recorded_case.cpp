@@ -146,6 +146,7 @@ recorded_case parse_case_record(const nlohmann::json& record, const input_place&
   result.checked_bytes = integer_of<std::uint64_t>(member(at, "checked_bytes"));
   result.results_digest = bits_of(member(at, "results_digest"));
   result.remote_bytes = integer_of<std::uint64_t>(member(at, "remote_bytes"));
+  result.returned_bytes = integer_of<std::uint64_t>(member(at, "returned_bytes"));
   result.wire_bytes_max_rank = integer_of<std::uint64_t>(member(at, "wire_bytes_max_rank"));
   result.total_findings = integer_of<std::uint64_t>(member(at, "total_findings"));
   const auto findings = list(member(at, "findings"));
