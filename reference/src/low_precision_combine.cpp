@@ -135,12 +135,11 @@ void low_precision_error::add(const low_precision_error& other) {
   sum_squares_ += other.sum_squares_;
 }
 
-double low_precision_error::mean_relative() const noexcept {
-  return relative_elements_ == 0 ? 0 : sum_relative_ / static_cast<double>(relative_elements_);
-}
-
-double low_precision_error::rms_relative() const noexcept {
-  return sum_squares_ == 0 ? 0 : std::sqrt(sum_squared_error_ / sum_squares_);
+low_precision_figures low_precision_error::figures() const noexcept {
+  low_precision_figures all{elements_, left_out_, max_relative_, 0, 0};
+  if (relative_elements_ != 0) all.mean_relative = sum_relative_ / static_cast<double>(relative_elements_);
+  if (sum_squares_ != 0) all.rms_relative = std::sqrt(sum_squared_error_ / sum_squares_);
+  return all;
 }
 
 }  // namespace switchyard::reference

@@ -252,28 +252,28 @@ TEST(low_precision_error, is_worked_out_by_hand) {
   const auto result = combine_in(low_precision::fp8, {row}, dtype::fp32);
   low_precision_error error;
   error.add_token(tests::pointers_to({row}), 4, dtype::fp32, result.data());
-  EXPECT_EQ(error.elements(), 3U);
-  EXPECT_EQ(error.left_out(), 1U);
-  EXPECT_EQ(error.max_relative(), 0.0625 / 1.0625);
-  EXPECT_EQ(error.mean_relative(), 0.0625 / 1.0625 / 2);
-  EXPECT_EQ(error.rms_relative(), std::sqrt(0.0625 * 0.0625 / (1.0625 * 1.0625 + 4)));
+  EXPECT_EQ(error.figures().elements, 3U);
+  EXPECT_EQ(error.figures().left_out, 1U);
+  EXPECT_EQ(error.figures().max_relative, 0.0625 / 1.0625);
+  EXPECT_EQ(error.figures().mean_relative, 0.0625 / 1.0625 / 2);
+  EXPECT_EQ(error.figures().rms_relative, std::sqrt(0.0625 * 0.0625 / (1.0625 * 1.0625 + 4)));
 }
 
 TEST(low_precision_error, adds_up_and_begins_at_0) {
   low_precision_error all;
-  EXPECT_EQ(all.max_relative() + all.mean_relative() + all.rms_relative(), 0);
+  EXPECT_EQ(all.figures().max_relative + all.figures().mean_relative + all.figures().rms_relative, 0);
   const auto row = row_of<u32>({std::bit_cast<u32>(1.0625F)});
   const auto twice = row_of<u32>({std::bit_cast<u32>(2.0F)});
   low_precision_error one;
   // Two sources of 1.0625: the sum is 2.125, the result 2.
   one.add_token(tests::pointers_to({row, row}), 1, dtype::fp32, twice.data());
-  EXPECT_EQ(one.max_relative(), 0.125 / 2.125);
+  EXPECT_EQ(one.figures().max_relative, 0.125 / 2.125);
   all.add(one);
   all.add(one);
-  EXPECT_EQ(all.elements(), 2U);
-  EXPECT_EQ(all.max_relative(), one.max_relative());
-  EXPECT_EQ(all.mean_relative(), one.mean_relative());
-  EXPECT_EQ(all.rms_relative(), one.rms_relative());
+  EXPECT_EQ(all.figures().elements, 2U);
+  EXPECT_EQ(all.figures().max_relative, one.figures().max_relative);
+  EXPECT_EQ(all.figures().mean_relative, one.figures().mean_relative);
+  EXPECT_EQ(all.figures().rms_relative, one.figures().rms_relative);
 }
 
 // What a format may be off by at most, from its definition: half a unit in the last place of e4m3, which is 1/16 of a
@@ -286,10 +286,10 @@ TEST(low_precision_error, is_within_the_formats_bound_for_normal_numbers) {
     const auto result = combine_in(format, {bytes}, dtype::fp32);
     low_precision_error error;
     error.add_token(tests::pointers_to({bytes}), row.size(), dtype::fp32, result.data());
-    EXPECT_LE(error.max_relative(), (1.0 + 0x1p-22) / 16) << to_string(format);
-    EXPECT_GT(error.max_relative(), 0.03) << to_string(format);
-    EXPECT_LT(error.rms_relative(), error.max_relative());
-    EXPECT_LT(error.mean_relative(), error.max_relative());
+    EXPECT_LE(error.figures().max_relative, (1.0 + 0x1p-22) / 16) << to_string(format);
+    EXPECT_GT(error.figures().max_relative, 0.03) << to_string(format);
+    EXPECT_LT(error.figures().rms_relative, error.figures().max_relative);
+    EXPECT_LT(error.figures().mean_relative, error.figures().max_relative);
   }
 }
 

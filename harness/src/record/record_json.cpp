@@ -74,14 +74,14 @@ json matrix_json(const std::vector<wait_matrix>& by_phase) {
   return out;
 }
 
-json low_precision_json(const std::optional<reference::low_precision_error>& error) {
+json low_precision_json(const std::optional<reference::low_precision_figures>& error) {
   if (!error) return {};
   json out;
-  out["elements"] = error->elements();
-  out["left_out"] = error->left_out();
-  out["max_relative"] = error->max_relative();
-  out["mean_relative"] = error->mean_relative();
-  out["rms_relative"] = error->rms_relative();
+  out["elements"] = error->elements;
+  out["left_out"] = error->left_out;
+  out["max_relative"] = error->max_relative;
+  out["mean_relative"] = error->mean_relative;
+  out["rms_relative"] = error->rms_relative;
   return out;
 }
 

@@ -33,9 +33,11 @@ class injecting_quantiser : protected deviation {
   template <class RowAt, class IsOwn>
   void sum_quantised(std::byte* out, std::uint32_t num_rows, RowAt row_at, IsOwn is_own,
                      const protocol::quantised_shape& shape) {
-    if (num_rows < 2 || !hits(operation::sum_rows, row_at(0))) {
+    const bool can_hit = is(effect::as_is) ? num_rows == 1 && is_own(0) : num_rows >= 2;
+    if (!can_hit || !hits(operation::sum_rows, row_at(0))) {
       return inner_.sum_quantised(out, num_rows, row_at, is_own, shape);
     }
+    if (is(effect::as_is)) return inner_.copy_local(out, row_at(0), shape.plain_row_bytes());
     if (is(effect::delay)) pause();
     const auto turned = [&](std::uint32_t i) { return is(effect::reorder) ? num_rows - 1 - i : i; };
     inner_.sum_quantised(

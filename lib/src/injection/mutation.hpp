@@ -57,6 +57,7 @@ enum class effect : std::uint8_t {
   next_slot,  ///< post: `amount` bytes further in the region, as a signed number; rearm_word: there too
   reorder,    ///< draw_ticket: pairs of tickets swapped; sum_rows: rows in reverse
   round_each,  ///< sum_rows: the sum is rounded after every row; not in low precision
+  as_is,  ///< sum_rows, in low precision by fence: a token's only row, where it is its rank's own, is not quantised
   next_scale,  ///< quantise: the scale that goes with a block is that of the one behind it, or of the first
 };
 

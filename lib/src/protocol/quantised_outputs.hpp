@@ -43,11 +43,11 @@ struct quantised_units {
     const lamport_row row{reinterpret_cast<std::uint64_t*>(to), p.outputs.units_of_row()};
     const auto unit = base + block.thread_index();
     if (unit >= row.units) return;
+    send_unit(block, row, unit, held.words);
     if (shape_of(p).has_scales() && unit % layout::units_of_scale == 0) {
       block.post(scale_word(p, row.words, unit),
                  layout::tagged(std::bit_cast<std::uint32_t>(held.scale), epoch_in(block, p)));
     }
-    send_unit(block, row, unit, held.words);
   }
 };
 

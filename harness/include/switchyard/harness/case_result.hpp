@@ -81,7 +81,7 @@ struct case_result {
   std::uint64_t returned_bytes = 0;       ///< expert outputs to other ranks in combine, the same, in their format
   std::uint64_t wire_bytes_max_rank = 0;  ///< per step mean of max over ranks of max(send, receive) remote bytes
   /// Of all results, against sums in fp32; where the case combines in low precision and no fault is due.
-  std::optional<reference::low_precision_error> low_precision_error;
+  std::optional<reference::low_precision_figures> low_precision_error;
   std::string transport;  ///< taken by steps: fence, lamport or fence+lamport
 };
 

@@ -68,7 +68,7 @@ class cuda_workspace final : public fabric_workspace {
   cuda_workspace(const driver_api& api, const workspace_request& request)
       : api_(api),
         request_(request),
-        room_(prepare_kernels(most_scratch_bytes(request.layout.dims), request.layout.dims.rank_masks, stream_.get())),
+        room_(prepare_kernels(most_scratch_bytes(request.layout.dims), request.layout.dims, stream_.get())),
         mailbox_(take_mailbox()),
         memory_(std::in_place, api, request.device, request.rank, request.ep_size, slice_bytes_for(request)) {
     if (room_.narrow == 0) {

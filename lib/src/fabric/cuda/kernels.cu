@@ -49,8 +49,8 @@ void launch(void (*kernel)(Params), const Params& params, const launch_options& 
 
 /// Loads the kernels of one width and allows them their shared memory. Returns how many blocks of any of them fit a
 /// multiprocessor, 0 when the scratch is more than there is.
-int prepare_width(std::uint32_t block_threads, bool masks, const scratch_need& scratch, std::uint64_t allowed,
-                  cudaStream_t stream) {
+int prepare_width(std::uint32_t block_threads, const layout::extents& dims, const scratch_need& scratch,
+                  std::uint64_t allowed, cudaStream_t stream) {
   const auto prepare = [&](auto* kernel, std::uint64_t bytes) {
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, kernel), "loading a kernel");
@@ -72,12 +72,20 @@ int prepare_width(std::uint32_t block_threads, bool masks, const scratch_need& s
           "occupancy of a kernel");
     return fit;
   };
-  const auto kernels = kernels_of(block_threads, masks);
+  const auto kernels = kernels_of(block_threads, dims.rank_masks);
+  const auto quantised = quantised_kernels_of(block_threads);
   // Lamport dispatches never route all tokens at once.
   auto fit = std::min(prepare(kernels.lamport_dispatch, scratch.dispatch),
                       prepare(kernels.dispatch, std::max(scratch.dispatch, most_bytes_to_route_all(block_threads))));
-  for (auto* kernel : kernels.combine) fit = std::min(fit, prepare(kernel, scratch.combine));
-  for (auto* kernel : kernels.lamport_combine) fit = std::min(fit, prepare(kernel, scratch.combine));
+  const auto for_each_combine = [&](const auto& call) {
+    if (dims.in_low_precision()) {
+      call(quantised.combine);
+      return call(quantised.lamport_combine);
+    }
+    for (auto* kernel : kernels.combine) call(kernel);
+    for (auto* kernel : kernels.lamport_combine) call(kernel);
+  };
+  for_each_combine([&](auto* kernel) { fit = std::min(fit, prepare(kernel, scratch.combine)); });
   if (fit == 0) return 0;
   // A first launch may make room for the kernel's stack, and wait for the whole device to do so.
   const launch_options sending{1, block_threads, scratch.dispatch, stream};
@@ -85,17 +93,13 @@ int prepare_width(std::uint32_t block_threads, bool masks, const scratch_need& s
   for (auto* kernel : {kernels.dispatch, kernels.lamport_dispatch}) {
     launch(kernel, protocol::dispatch_params{}, sending, "launching dispatch on nothing");
   }
-  for (const auto& combines : {kernels.combine, kernels.lamport_combine}) {
-    for (auto* kernel : combines) {
-      launch(kernel, protocol::combine_params{}, summing, "launching combine on nothing");
-    }
-  }
+  for_each_combine([&](auto* kernel) { launch(kernel, {}, summing, "launching combine on nothing"); });
   return fit;
 }
 
 }  // namespace
 
-kernel_room prepare_kernels(const scratch_need& scratch, bool masks, cudaStream_t stream) {
+kernel_room prepare_kernels(const scratch_need& scratch, const layout::extents& dims, cudaStream_t stream) {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, abort_kernel), "loading the abort kernel");
   int device = 0;
@@ -104,8 +108,8 @@ kernel_room prepare_kernels(const scratch_need& scratch, bool masks, cudaStream_
   check(cudaDeviceGetAttribute(&allowed, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory of a block");
   const auto most = static_cast<std::uint64_t>(allowed);
   kernel_room room;
-  room.wide = prepare_width(wide_block, masks, scratch, most, stream);
-  room.narrow = prepare_width(narrow_block, masks, scratch, most, stream);
+  room.wide = prepare_width(wide_block, dims, scratch, most, stream);
+  room.narrow = prepare_width(narrow_block, dims, scratch, most, stream);
   launch_abort({}, stream);
   launch_set_mask({}, {}, 0, stream);
   check(cudaStreamSynchronize(stream), "running the kernels on nothing");
@@ -118,6 +122,10 @@ void launch_kernel(const protocol::dispatch_params& params, const launch_options
 }
 
 void launch_kernel(const protocol::combine_params& params, const launch_options& options) {
+  if (params.ws.layout.dims.in_low_precision()) {
+    const auto kernels = quantised_kernels_of(options.block_threads);
+    return launch(kernels.of(params), protocol::quantised_combine_params{params}, options, "launching combine");
+  }
   const auto kernels = kernels_of(options.block_threads, params.ws.layout.dims.rank_masks);
   launch(kernels.of(params), params, options, "launching combine");
 }

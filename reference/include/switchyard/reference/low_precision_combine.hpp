@@ -27,6 +27,19 @@ void low_precision_values(const std::byte* row, std::size_t elements, dtype type
 void combine_token_in(low_precision format, std::span<const std::byte* const> rows, std::span<const int> owners,
                       std::size_t elements, dtype type, sum_order order, std::byte* out);
 
+/// What low_precision_error comes to.
+struct low_precision_figures {
+  std::uint64_t elements = 0;  ///< that were compared
+  std::uint64_t left_out = 0;
+  double max_relative = 0;   ///< the largest |y - s| / |s|, where s is not 0
+  double mean_relative = 0;  ///< their mean; 0 where there are none
+  /// sqrt(sum of (y - s)^2 / sum of s^2): of the results as a whole, in which cancelled sums do not stand out; 0 where
+  /// all s are 0.
+  double rms_relative = 0;
+
+  friend bool operator==(const low_precision_figures&, const low_precision_figures&) = default;
+};
+
 /// How far results y are from s, the sums in fp32, in slot order and not rounded further, of rows that did not travel
 /// in low precision. Elements of which y or s is not finite are left out. Accumulated in fp64, in the order of the
 /// calls.
@@ -36,15 +49,7 @@ class low_precision_error {
   void add_token(std::span<const std::byte* const> rows, std::size_t elements, dtype type, const std::byte* result);
   void add(const low_precision_error& other);
 
-  [[nodiscard]] std::uint64_t elements() const noexcept { return elements_; }  ///< that were compared
-  [[nodiscard]] std::uint64_t left_out() const noexcept { return left_out_; }
-  /// The largest |y - s| / |s|, where s is not 0.
-  [[nodiscard]] double max_relative() const noexcept { return max_relative_; }
-  /// Their mean; 0 where there are none.
-  [[nodiscard]] double mean_relative() const noexcept;
-  /// sqrt(sum of (y - s)^2 / sum of s^2): of the results as a whole, in which cancelled sums do not stand out; 0 where
-  /// all s are 0.
-  [[nodiscard]] double rms_relative() const noexcept;
+  [[nodiscard]] low_precision_figures figures() const noexcept;
 
  private:
   std::uint64_t elements_ = 0;
