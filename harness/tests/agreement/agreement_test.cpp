@@ -78,7 +78,7 @@ TEST(agreement, every_fp32_has_the_same_e4m3) {
   // All signs and exponents with the fractions round every rounding boundary, and drawn ones.
   std::mt19937 random(3);
   for (std::uint32_t top = 0; top < 1U << 14; ++top) {
-    for (const std::uint32_t low : {0U, 1U, 0x1FFFFU, 0x3FFFFU, std::uint32_t{random()} & 0x3FFFFU}) {
+    for (const std::uint32_t low : {0U, 1U, 0x1FFFFU, 0x3FFFFU, static_cast<std::uint32_t>(random() & 0x3FFFFU)}) {
       ASSERT_TRUE(compare(top << 18 | low)) << std::hex << (top << 18 | low);
     }
   }

@@ -42,7 +42,7 @@ TEST(run_case, low_precision_is_exact_and_its_error_recorded) {
     spec.lamport = lamport;
     const auto usual = run_small(spec);
     EXPECT_FALSE(usual.low_precision_error);
-    std::uint64_t returned_rows = usual.returned_bytes / 600;
+    const std::uint64_t returned_rows = usual.returned_bytes / 600;
     EXPECT_EQ(usual.returned_bytes, returned_rows * 600);
     std::vector<double> rms;
     for (const auto format : {low_precision::fp8, low_precision::fp8_block_scaled}) {
@@ -55,9 +55,10 @@ TEST(run_case, low_precision_is_exact_and_its_error_recorded) {
       EXPECT_EQ(result.low_precision_error->elements + result.low_precision_error->left_out, 4U * 3 * 9 * 300);
       EXPECT_GT(result.low_precision_error->max_relative, result.low_precision_error->mean_relative);
       rms.push_back(result.low_precision_error->rms_relative);
-      EXPECT_GT(rms.back(), 0);
-      EXPECT_LT(rms.back(), 1);
     }
+    // One row in 64 is any bits, far beyond 448: what a scale spans and e4m3 alone does not.
+    EXPECT_GT(rms[1], 0);
+    EXPECT_LT(rms[1], rms[0]);
   }
 }
 

@@ -39,10 +39,11 @@ SWITCHYARD_DEVICE void tell_origin(Block& block, const combine_params& p, const 
 }
 
 // The form in which outputs travel follows from the type of the parameters: as they are, or in low precision.
-SWITCHYARD_DEVICE constexpr std::uint64_t returned_row_bytes(const combine_params& p) {
-  return p.elements * itemsize(p.type);
+// `row_bytes`: of an output as it is.
+SWITCHYARD_DEVICE constexpr std::uint64_t returned_row_bytes(const combine_params&, std::uint64_t row_bytes) {
+  return row_bytes;
 }
-SWITCHYARD_DEVICE constexpr std::uint64_t returned_row_bytes(const quantised_combine_params& p) {
+SWITCHYARD_DEVICE constexpr std::uint64_t returned_row_bytes(const quantised_combine_params& p, std::uint64_t) {
   return layout::quantised_row_bytes(p.ws.layout.dims.combine_format, p.elements);
 }
 template <block Block>
@@ -72,7 +73,8 @@ SWITCHYARD_DEVICE void send_outputs(Block& block, const Params& p, const phase_f
   block.for_each_row(last - first, [&](std::uint64_t i) {
     // Peers store these: read as such, past caches that they do not reach.
     const auto place = block.load_u32(return_rows + i);
-    put_output(block, p, inbox + wide_product(place, returned_row_bytes(p)), outputs + i * row_bytes, row_bytes);
+    put_output(block, p, inbox + wide_product(place, returned_row_bytes(p, row_bytes)), outputs + i * row_bytes,
+               row_bytes);
   });
   // Releases the rows to sum_tokens at the origin.
   block.publish(
@@ -181,7 +183,7 @@ SWITCHYARD_DEVICE bool sum_tokens(Block& block, const Params& p, const phase_fra
     const auto row_at = [&](std::uint32_t slot) {
       const auto route = token_routes[slot];
       return route.rank == ws.rank ? p.expert_output + wide_product(own_row + route.row, row_bytes)
-                                   : inbox + wide_product(inbox_row + slot, returned_row_bytes(p));
+                                   : inbox + wide_product(inbox_row + slot, returned_row_bytes(p, row_bytes));
     };
     sum_outputs(block, p, p.output + wide_product(first + i, row_bytes), num_rows, row_at, is_own);
   });
