@@ -41,7 +41,7 @@ std::vector<mutant> fence_mutants() {
        {.op = operation::quantise, .what = effect::corrupt, .amount = 8, .at_most = 20},
        seen(verdict::wrong_sum)},
       {"scale_of_the_next_block",
-       {.op = operation::quantise, .what = effect::next_scale, .at_most = 3},
+       {.op = operation::quantise, .what = effect::next_scale, .at_most = 20},
        seen(verdict::wrong_sum)},
       {"own_row_not_quantised",
        {.op = operation::sum_rows, .what = effect::as_is, .at_most = 1},
@@ -58,11 +58,10 @@ std::vector<mutant> lamport_mutants() {
   // Scales come last, and late.
   const injection::mutation late_scales{.op = operation::post, .what = effect::delay, .amount = 300, .region = inbox};
   return {
-      {"scale_of_the_next_block",
-       {.op = operation::quantise, .what = effect::next_scale, .at_most = 3},
-       seen(verdict::wrong_sum)},
+      // Every time: of rows that go nowhere, and of units that are not the first of their block, no scale is sent.
+      {"scale_of_the_next_block", {.op = operation::quantise, .what = effect::next_scale}, seen(verdict::wrong_sum)},
       {"bit_of_an_element_flipped",
-       {.op = operation::quantise, .what = effect::corrupt, .amount = 8, .at_most = 20},
+       {.op = operation::quantise, .what = effect::corrupt, .amount = 8},
        seen(verdict::wrong_sum)},
       {"scale_not_sent", {.op = operation::post, .what = effect::drop, .region = inbox, .at_most = 1}, missed},
       {"scale_of_another_phase",
