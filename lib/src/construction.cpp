@@ -58,6 +58,7 @@ std::array<term, num_terms> terms_of(const group_terms& terms, const group_id& i
            {"lamport", as_term(c.lamport)},
            {"lamport_max_tokens", c.lamport_max_tokens},
            {"enable_rank_mask", c.enable_rank_mask ? 1 : 0},
+           {"low_precision_combine", as_term(c.low_precision_combine)},
            {"max_blocks", c.max_blocks},
            {"first_epoch", terms.first_epoch},
            {"workspace_bytes", as_term(terms.workspace_bytes)},

@@ -214,7 +214,9 @@ class one_sided_all_to_all::impl {
 
     protocol::combine_params launch;
     launch.expert_output = given;
-    launch.outputs.add(given, static_cast<std::uint32_t>(row_bytes), 0);
+    const bool quantised = config_.low_precision_combine != low_precision::none;
+    launch.outputs.add(given, static_cast<std::uint32_t>(quantised ? row_bytes / itemsize(inputs.dtype) : row_bytes),
+                       0);
     launch.output = static_cast<std::byte*>(output.data);
     launch.type = inputs.dtype;
     launch.elements = static_cast<std::uint64_t>(inputs.hidden_size);

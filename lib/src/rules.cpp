@@ -87,6 +87,8 @@ void check_group(const comm_params& params, const one_sided_config& config, int 
   in_range("lamport", static_cast<std::int64_t>(config.lamport), 0, static_cast<std::int64_t>(choice::on),
            " (a choice)");
   in_range("lamport_max_tokens", config.lamport_max_tokens, 1, 1 << 30, "");
+  in_range("low_precision_combine", static_cast<std::int64_t>(config.low_precision_combine), 0,
+           static_cast<std::int64_t>(low_precision::fp8_block_scaled), " (a low_precision)");
   in_range("max_blocks", config.max_blocks, 0, 4096, "");
 }
 
@@ -102,6 +104,7 @@ layout::extents extents_of(const comm_params& params, const one_sided_config& co
   dims.eplb_words = static_cast<std::uint64_t>(config.eplb_stats_num_experts);
   dims.combine_row_bytes = static_cast<std::uint64_t>(params.hidden_size) * itemsize(params.dtype);
   dims.rank_masks = config.enable_rank_mask;
+  dims.combine_format = config.low_precision_combine;
   if (config.lamport != choice::off) {
     dims.lamport_tokens = std::min(dims.max_tokens, static_cast<std::uint64_t>(config.lamport_max_tokens));
   }

@@ -88,6 +88,11 @@ TEST(construction, names_the_term_on_which_ranks_differ) {
                            }),
                  {"lamport_max_tokens is 1 on rank 1 and 256 on rank 0"});
   expect_all_say(construct(2,
+                           [](int rank, bootstrap&, comm_params&, one_sided_config& c) {
+                             if (rank == 1) c.low_precision_combine = low_precision::fp8;
+                           }),
+                 {"low_precision_combine is 1 on rank 1 and 0 on rank 0"});
+  expect_all_say(construct(2,
                            [](int rank, bootstrap& b, comm_params&, one_sided_config&) {
                              if (rank == 1) b.first_epoch = 9;
                            }),
@@ -181,6 +186,8 @@ TEST(rules, each_is_enforced_and_named) {
       {"max_blocks is -1", [](comm_params&, one_sided_config& c, int&) { c.max_blocks = -1; }},
       {"lamport is 3", [](comm_params&, one_sided_config& c, int&) { c.lamport = static_cast<choice>(3); }},
       {"lamport_max_tokens is 0", [](comm_params&, one_sided_config& c, int&) { c.lamport_max_tokens = 0; }},
+      {"low_precision_combine is 3, must be 0 .. 2",
+       [](comm_params&, one_sided_config& c, int&) { c.low_precision_combine = static_cast<low_precision>(3); }},
       {"extra_payload_bytes_per_token",
        [](comm_params&, one_sided_config& c, int&) { c.extra_payload_bytes_per_token = 1 << 25; }},
       {"below 2^32",

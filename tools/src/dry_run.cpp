@@ -17,7 +17,8 @@ namespace {
 /// One case, or several together.
 struct need {
   std::size_t cases = 0;
-  std::uint64_t remote_bytes = 0;
+  std::uint64_t remote_bytes = 0;    ///< of dispatch
+  std::uint64_t returned_bytes = 0;  ///< of combine
   bool exact = true;
   std::size_t arena_bytes = 0;  ///< of the largest
   std::string largest;          ///< its id
@@ -26,6 +27,7 @@ struct need {
   void add(const need& more) {
     cases += more.cases;
     remote_bytes = std::min(remote_bytes + more.remote_bytes, harness::max_forecast_bytes);
+    returned_bytes = std::min(returned_bytes + more.returned_bytes, harness::max_forecast_bytes);
     exact = exact && more.exact;
     rank_bytes = std::max(rank_bytes, more.rank_bytes);
     if (more.arena_bytes <= arena_bytes) return;
@@ -48,17 +50,17 @@ std::vector<scenario_need> needs_of(const run_command_options& options, const st
     if (found == scenarios.end()) found = scenarios.insert(scenarios.end(), {name, {}, {}});
     const auto traffic = harness::forecast_traffic(spec, options.seed);
     const auto rank_bytes = options.fabric == fabric_kind::cuda ? harness::required_device_bytes(spec) : 0;
-    found->cases.push_back(
-        {1, traffic.remote_bytes, traffic.exact, harness::required_bytes(spec), spec.id, rank_bytes});
+    found->cases.push_back({1, traffic.remote_bytes, traffic.returned_bytes, traffic.exact,
+                            harness::required_bytes(spec), spec.id, rank_bytes});
     found->all.add(found->cases.back());
   }
   return scenarios;
 }
 
-/// "about 1.20 GB to other ranks, arena of 34.0 MB".
+/// "about 1.20 GB to other ranks and 1.10 GB back, arena of 34.0 MB".
 std::string text_of(const need& one) {
-  return (one.exact ? "" : "about ") + harness::bytes_text(one.remote_bytes) + " to other ranks, arena of " +
-         harness::bytes_text(one.arena_bytes) +
+  return (one.exact ? "" : "about ") + harness::bytes_text(one.remote_bytes) + " to other ranks and " +
+         harness::bytes_text(one.returned_bytes) + " back, arena of " + harness::bytes_text(one.arena_bytes) +
          (one.rank_bytes == 0 ? "" : " and " + harness::bytes_text(one.rank_bytes) + " of a GPU for each rank");
 }
 
@@ -66,6 +68,7 @@ std::string count_text(std::size_t cases) { return std::to_string(cases) + (case
 
 void add_numbers(nlohmann::ordered_json& out, const need& one) {
   out["remote_bytes"] = one.remote_bytes;
+  out["returned_bytes"] = one.returned_bytes;
   out["exact"] = one.exact;
   out["arena_bytes"] = one.arena_bytes;
   if (one.rank_bytes != 0) out["device_bytes_per_rank"] = one.rank_bytes;

@@ -68,7 +68,8 @@ void print_fields(const harness::scenario& which, const harness::case_spec& spec
 void print_need(const harness::case_spec& spec, std::uint64_t seed) {
   const auto traffic = harness::forecast_traffic(spec, seed);
   std::cout << "  moves " << (traffic.exact ? "" : "about ") << harness::bytes_text(traffic.remote_bytes)
-            << " of payload rows to other ranks with seed " << seed << ", if every step ends; needs "
+            << " of payload rows to other ranks with seed " << seed << ", and "
+            << harness::bytes_text(traffic.returned_bytes) << " of outputs back, if every step ends; needs "
             << harness::bytes_text(harness::required_bytes(spec)) << " of arena\n";
 }
 

@@ -50,6 +50,12 @@ void explain_record(std::string_view file, std::string_view which) {
             << harness::duration_text(one.elapsed.count()) << " on the " << fabric_of(records) << " fabric, "
             << harness::bytes_text(result.checked_bytes) << " compared\n";
   if (!result.reason.empty()) std::cout << "  " << harness::printable(result.reason) << '\n';
+  if (const auto& error = result.low_precision_error) {
+    std::cout << "  low precision: results are off sums in fp32 by " << error->rms_relative
+              << " (rms, relative), at most by " << error->max_relative << " of an element, " << error->mean_relative
+              << " in the mean; " << error->left_out << " of " << error->elements + error->left_out
+              << " elements are left out, being infinite or NaN\n";
+  }
   std::set<std::string_view> words;
   if (result.status != harness::case_status::pass) words.insert(to_string(result.status));
   for (const auto& found : result.findings) {

@@ -165,7 +165,7 @@ TEST_F(explain_case_output, has_every_field_with_its_value_and_origin) {
     const bool may_not_apply = need_not_apply.contains(rule.name);
     EXPECT_EQ(line(std::string(rule.name)).find(" - ") != std::string::npos, may_not_apply) << rule.name;
   }
-  EXPECT_NE(text.find(" of payload rows to other ranks with seed 5, if every step ends; needs "), std::string::npos);
+  EXPECT_NE(text.find(" of payload rows to other ranks with seed 5, and "), std::string::npos);
   EXPECT_NE(text.find("run it: switchyard run --scenarios " + folder_.string() +
                       " --case one/s@inject.phase=combine,steps=7 --seed 5\n"),
             std::string::npos)

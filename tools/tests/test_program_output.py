@@ -35,6 +35,9 @@ class Choice(Run):
         moved = {case["id"]: case["remote_bytes"] for case in self.cases_in()}
         self.assertEqual({each["id"]: each["remote_bytes"] for each in plan["plan"]}, moved)
         self.assertEqual(plan["remote_bytes"], sum(moved.values()))
+        returned = {case["id"]: case["returned_bytes"] for case in self.cases_in()}
+        self.assertEqual({each["id"]: each["returned_bytes"] for each in plan["plan"]}, returned)
+        self.assertEqual(plan["returned_bytes"], sum(returned.values()))
         self.assertTrue(plan["exact"])
 
     def test_a_dry_run_above_the_limit(self):
@@ -46,7 +49,7 @@ class Choice(Run):
                 self.assertIn("would be refused: case small/s@", done.stdout)
         self.suite("huge", ranks=6, tokens=1000000, steps=1000)
         done = self.run_program("run", "huge", "--dry-run", "--arena-bytes", "1000G")
-        self.assertRegex(done.stdout, r"nothing was run: 1 case, about [\d.]+ TB to other ranks, arena of [\d.]+ GB")
+        self.assertRegex(done.stdout, r"nothing was run: 1 case, about [\d.]+ TB to other ranks and [\d.]+ TB back, arena of [\d.]+ GB")
 
     def test_quiet_is_one_line(self):
         done = self.run_program("run", "small", "--quiet")

@@ -74,6 +74,17 @@ json matrix_json(const std::vector<wait_matrix>& by_phase) {
   return out;
 }
 
+json low_precision_json(const std::optional<reference::low_precision_figures>& error) {
+  if (!error) return {};
+  json out;
+  out["elements"] = error->elements;
+  out["left_out"] = error->left_out;
+  out["max_relative"] = error->max_relative;
+  out["mean_relative"] = error->mean_relative;
+  out["rms_relative"] = error->rms_relative;
+  return out;
+}
+
 /// The part of a fault that the case decides when the fault is due.
 json fault_json(const rank_fault& fault) {
   const auto& record = fault.record;
@@ -158,6 +169,7 @@ json spec_json(const case_spec& spec) {
   out["launch"] = to_string(spec.launch);
   out["lamport"] = to_string(spec.lamport);
   out["lamport_max_tokens"] = spec.lamport_max_tokens;
+  out["low_precision_combine"] = to_string(spec.low_precision_combine);
   out["steps"] = spec.steps;
   out["blocks"] = spec.blocks;
   out["workers"] = spec.workers;
@@ -228,7 +240,9 @@ json case_json(const case_spec& spec, const case_result& result, std::uint64_t s
   out["checked_bytes"] = result.checked_bytes;
   out["results_digest"] = hex(result.results_digest);
   out["remote_bytes"] = result.remote_bytes;
+  out["returned_bytes"] = result.returned_bytes;
   out["wire_bytes_max_rank"] = result.wire_bytes_max_rank;
+  out["low_precision_error"] = low_precision_json(result.low_precision_error);
   out["total_findings"] = result.total_findings;
   auto& findings = out["findings"] = json::array();
   for (const auto& found : result.findings) findings.push_back(finding_json(found));

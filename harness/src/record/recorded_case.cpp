@@ -29,6 +29,11 @@ Integer integer_of(const json_at& at) {
   refuse(at, "must be an integer from " + std::to_string(limits::min()) + " to " + std::to_string(limits::max()));
 }
 
+double figure_of(const json_at& at) {
+  if (at.value.is_number() && at.value.get<double>() >= 0) return at.value.get<double>();
+  refuse(at, "must be a number, 0 or more");
+}
+
 std::uint64_t bits_of(const json_at& at) {
   const auto text = text_of(at);
   std::uint64_t bits = 0;
@@ -54,6 +59,15 @@ Enum word_of(const json_at& at) {
 const json_at& list(const json_at& at) {
   require_array(at);
   return at;
+}
+
+std::optional<reference::low_precision_figures> low_precision_of(const json_at& at) {
+  if (at.value.is_null()) return std::nullopt;
+  require_object(at);
+  return reference::low_precision_figures{integer_of<std::uint64_t>(member(at, "elements")),
+                                          integer_of<std::uint64_t>(member(at, "left_out")),
+                                          figure_of(member(at, "max_relative")), figure_of(member(at, "mean_relative")),
+                                          figure_of(member(at, "rms_relative"))};
 }
 
 finding finding_of(const json_at& at) {
@@ -146,7 +160,9 @@ recorded_case parse_case_record(const nlohmann::json& record, const input_place&
   result.checked_bytes = integer_of<std::uint64_t>(member(at, "checked_bytes"));
   result.results_digest = bits_of(member(at, "results_digest"));
   result.remote_bytes = integer_of<std::uint64_t>(member(at, "remote_bytes"));
+  result.returned_bytes = integer_of<std::uint64_t>(member(at, "returned_bytes"));
   result.wire_bytes_max_rank = integer_of<std::uint64_t>(member(at, "wire_bytes_max_rank"));
+  result.low_precision_error = low_precision_of(member(at, "low_precision_error"));
   result.total_findings = integer_of<std::uint64_t>(member(at, "total_findings"));
   const auto findings = list(member(at, "findings"));
   for (std::size_t i = 0; i < findings.value.size(); ++i) result.findings.push_back(finding_of(element(findings, i)));

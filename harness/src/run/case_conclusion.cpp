@@ -29,12 +29,14 @@ void gather_findings(const case_state& state, const finding_log& faults, case_re
 void gather_numbers(const case_state& state, bool all_done, case_result& result) {
   const auto& spec = state.spec;
   int steps_ended = all_done ? spec.steps : 0;
+  reference::low_precision_error error;
   for (int rank = 0; rank < spec.ep_size; ++rank) {
     const auto& outcome = state.outcomes[static_cast<std::size_t>(rank)];
     if (!outcome.done) continue;
     result.checked_bytes += outcome.checked_bytes;
     // How far ranks get in a step that faults depends on timing.
     if (spec.expected_fault == fault_code::none) result.results_digest += outcome.results_digest;
+    error.add(outcome.low_precision_error);
     if (result.transport.empty()) result.transport = outcome.transport;
     if (!owes_no_record(spec, rank)) steps_ended = std::min(steps_ended, outcome.steps_ended);
     if (outcome.fault && !owes_no_record(spec, rank)) {
@@ -45,6 +47,10 @@ void gather_numbers(const case_state& state, bool all_done, case_result& result)
                                time_to_verdict(state, rank),
                                {lanes.begin(), lanes.begin() + spec.ep_size}});
     }
+  }
+  // As of the digest: how far ranks get in a step that faults depends on timing.
+  if (spec.low_precision_combine != low_precision::none && spec.expected_fault == fault_code::none) {
+    result.low_precision_error = error.figures();
   }
   const bool have_arrivals = std::ranges::all_of(
       state.outcomes, [](const rank_outcome& outcome) { return outcome.done && !outcome.arrivals_ns.empty(); });
@@ -61,6 +67,7 @@ void gather_numbers(const case_state& state, bool all_done, case_result& result)
     }
     if (spec.launch == launch_mode::eager) result.times.push_back(slowest);  // a graph's phases are not told apart
     result.remote_bytes += state.ring.traffic()[index].remote_bytes;
+    result.returned_bytes += state.ring.traffic()[index].returned_bytes;
     result.wire_bytes_max_rank += state.ring.traffic()[index].max_rank_bytes;
   }
   if (steps_ended > 0) result.wire_bytes_max_rank /= static_cast<std::uint64_t>(steps_ended);

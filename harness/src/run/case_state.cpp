@@ -52,6 +52,7 @@ one_sided_config config_of(const case_spec& spec) {
   config.lamport = spec.lamport;
   config.lamport_max_tokens = spec.lamport_max_tokens;
   config.enable_rank_mask = spec.enable_rank_mask;
+  config.low_precision_combine = spec.low_precision_combine;
   config.max_blocks = spec.blocks;
   return config;
 }

@@ -35,6 +35,7 @@ struct rank_outcome {
   int refused_steps = 0;  ///< of a case whose workspaces lack room
   std::uint64_t checked_bytes = 0;
   std::uint64_t results_digest = 0;
+  reference::low_precision_error low_precision_error;
   std::string transport;
   std::atomic<int> position{-1};  ///< 2 * step + phase that the stream last entered; after_all once it has ended
   bool done = false;              ///< guarded by case_state::mutex

@@ -58,6 +58,12 @@ void step_inputs::generate(std::uint64_t seed, int step) {
                                     generator_->row_bytes(payload_kind::hidden_states_scale) +
                                     generator_->row_bytes(payload_kind::extra);
   traffic_ = reference::count_traffic(shape, routing, payload_bytes);
+  const auto output_bytes = combine_bytes_of(spec_.low_precision_combine, spec_.params.dtype,
+                                             static_cast<std::size_t>(plan().combine_hidden_size));
+  returned_bytes_ = 0;
+  for (const auto& of_rank : reference::count_traffic(shape, routing, output_bytes)) {
+    returned_bytes_ += of_rank.remote_send_bytes;  // what has come is what goes back
+  }
   count_experts(routing);
 }
 

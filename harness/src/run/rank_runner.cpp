@@ -70,6 +70,7 @@ void rank_runner::run() {
     note_fault();
     outcome_.checked_bytes += verifier_.checked_bytes();
     outcome_.results_digest = verifier_.results_digest();
+    outcome_.low_precision_error = verifier_.low_precision_error();
   }
   state_.ring.leave(rank_);
   outcome_.position.store(after_all, std::memory_order_relaxed);

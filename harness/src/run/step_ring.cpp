@@ -46,6 +46,7 @@ void step_ring::make(slot& where, int step, std::unique_lock<std::mutex>& lock) 
   }
   lock.lock();
   auto& sum = traffic_[static_cast<std::size_t>(step)];
+  sum.returned_bytes = where.inputs.returned_bytes();
   for (const auto& of_rank : where.inputs.traffic()) {
     sum.remote_bytes += of_rank.remote_send_bytes;
     sum.max_rank_bytes = std::max({sum.max_rank_bytes, of_rank.remote_send_bytes, of_rank.remote_recv_bytes});

@@ -16,6 +16,7 @@ namespace switchyard::harness {
 /// Payload bytes of one step that cross between ranks.
 struct step_traffic {
   std::uint64_t remote_bytes = 0;    ///< of all ranks
+  std::uint64_t returned_bytes = 0;  ///< of their expert outputs
   std::uint64_t max_rank_bytes = 0;  ///< max over ranks of max(sent, received)
 };
 

@@ -14,10 +14,10 @@ namespace {
 
 std::int64_t divide_up(std::int64_t number, std::int64_t by) { return (number + by - 1) / by; }
 
-/// Bytes of the sampled tokens' rows for other ranks. `next_token` counts from the first token of the step on and says
-/// where the sample goes on.
-std::uint64_t bytes_of_step(const case_spec& spec, std::uint64_t seed, int step, std::int64_t token_stride,
-                            std::int64_t& next_token) {
+/// Adds the bytes of the sampled tokens' rows for other ranks, and of their outputs. `next_token` counts from the first
+/// token of the step on and says where the sample goes on.
+void add_step(const case_spec& spec, std::uint64_t seed, int step, std::int64_t token_stride, std::int64_t& next_token,
+              traffic_forecast& sum) {
   const step_generator made(spec, seed, step);
   const auto row_bytes = made.row_bytes(payload_kind::hidden_states) +
                          made.row_bytes(payload_kind::hidden_states_scale) + made.row_bytes(payload_kind::extra);
@@ -34,7 +34,9 @@ std::uint64_t bytes_of_step(const case_spec& spec, std::uint64_t seed, int step,
     }
     next_token -= count;
   }
-  return rows * row_bytes;
+  sum.remote_bytes += rows * row_bytes;
+  sum.returned_bytes += rows * combine_bytes_of(spec.low_precision_combine, spec.params.dtype,
+                                                static_cast<std::size_t>(made.plan().combine_hidden_size));
 }
 
 }  // namespace
@@ -50,13 +52,15 @@ traffic_forecast forecast_traffic(const case_spec& spec, std::uint64_t seed, std
   std::int64_t next_token = 0;
   std::int64_t steps = 0;
   for (std::int64_t step = 0; step < spec.steps; step += step_stride, ++steps) {
-    result.remote_bytes += bytes_of_step(spec, seed, static_cast<int>(step), token_stride, next_token);
+    add_step(spec, seed, static_cast<int>(step), token_stride, next_token, result);
   }
   if (result.exact) return result;
-  const double whole = static_cast<double>(result.remote_bytes) * static_cast<double>(token_stride) *
-                       static_cast<double>(spec.steps) / static_cast<double>(steps);
-  const bool fits = whole < static_cast<double>(max_forecast_bytes);
-  result.remote_bytes = fits ? static_cast<std::uint64_t>(whole) : max_forecast_bytes;
+  for (auto* bytes : {&result.remote_bytes, &result.returned_bytes}) {
+    const double whole = static_cast<double>(*bytes) * static_cast<double>(token_stride) *
+                         static_cast<double>(spec.steps) / static_cast<double>(steps);
+    const bool fits = whole < static_cast<double>(max_forecast_bytes);
+    *bytes = fits ? static_cast<std::uint64_t>(whole) : max_forecast_bytes;
+  }
   return result;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What combine returned against the golden sums, and the state after faults, and fences.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -10,7 +9,7 @@
 #include "switchyard/harness/canary.hpp"
 #include "switchyard/harness/generator_random.hpp"
 #include "switchyard/harness/verifier.hpp"
-#include "switchyard/reference/golden_model.hpp"
+#include "switchyard/reference/low_precision_combine.hpp"
 #include "switchyard/reference/simulated_expert.hpp"
 #include "verifier_bytes.hpp"
 
@@ -59,15 +58,16 @@ void rank_verifier::expected_output(const step_inputs& inputs, std::int64_t toke
   const auto owners = reference::owners_in_slot_order(ids, params.num_experts, inputs.ep_size(), inputs.plan().active);
   const std::byte* hidden = inputs.row(payload_kind::hidden_states, rank_, token);
   const std::size_t row_bytes = static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype);
-  std::array<const std::byte*, max_top_k> rows{};
+  auto& rows = rows_of_token_;
+  rows.assign(owners.size(), nullptr);
   for (std::size_t i = 0; i < owners.size(); ++i) {
     std::byte* row = expert_rows_.data() + i * row_bytes;
     reference::simulated_expert_row(owners[i], inputs.ep_size(), params, ids, weights, hidden, row, spec_.experts);
     rows[i] = row;
   }
-  reference::combine_token(std::span(rows).first(owners.size()), owners,
-                           static_cast<std::size_t>(inputs.plan().combine_hidden_size), params.dtype,
-                           reference::sum_order::slot_order, out);
+  reference::combine_token_in(spec_.low_precision_combine, rows, owners,
+                              static_cast<std::size_t>(inputs.plan().combine_hidden_size), params.dtype,
+                              reference::sum_order::slot_order, out);
 }
 
 void rank_verifier::check_output(const step_inputs& inputs, const std::byte* output, finding_log& log) {
@@ -79,6 +79,10 @@ void rank_verifier::check_output(const step_inputs& inputs, const std::byte* out
   std::vector<std::int64_t> wrong;
   for (std::int64_t token = 0; token < count; ++token) {
     expected_output(inputs, token, expected_.data());
+    if (spec_.low_precision_combine != low_precision::none) {
+      low_precision_error_.add_token(rows_of_token_, static_cast<std::size_t>(inputs.plan().combine_hidden_size),
+                                     inputs.params().dtype, expected_.data());
+    }
     hashes.push_back(hash_row(std::span(expected_).first(row_bytes)));
     checked_bytes_ += row_bytes;
     const std::byte* actual = output + static_cast<std::size_t>(token) * row_bytes;

@@ -133,6 +133,7 @@ case_spec case_from_settings(const suite& from, const scenario& which, const std
   spec.launch = reader.choice("launch", all_launch_modes, spec.launch);
   spec.lamport = reader.choice("lamport", all_uses, spec.lamport);
   spec.lamport_max_tokens = reader.integer("lamport_max_tokens").value_or(spec.lamport_max_tokens);
+  spec.low_precision_combine = reader.choice("low_precision_combine", all_low_precisions, spec.low_precision_combine);
   spec.blocks = reader.small("blocks", spec.blocks);
   spec.workers = reader.small("workers", spec.workers);
   spec.first_epoch = static_cast<std::uint32_t>(reader.integer("first_epoch").value_or(spec.first_epoch));

@@ -61,6 +61,10 @@ constexpr auto meanings = std::to_array<field_meaning>({
      "how launches reach the device. eager: one by one; graph: a step is one CUDA graph, captured once for each shape "
      "and replayed with new inputs in place; two_graphs: dispatch is one, experts and combine another; mixed: graph, "
      "eager and two_graphs in turn. All but eager are skipped where there are no graphs, so on the host fabric"},
+    {"low_precision_combine", "none",
+     "in which format expert outputs travel in combine. fp8: e4m3; fp8_block_scaled: e4m3 with a scale for 128 "
+     "elements; none: as they are. Sums are those of the golden model all the same, and how far these are from sums in "
+     "fp32 is recorded"},
     {"masked_from", "never",
      "by rank, one step: the step from which on a rank is masked off, which a number past the last step never is; it "
      "then takes no part, and the others go on without it"},

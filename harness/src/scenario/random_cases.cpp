@@ -89,10 +89,16 @@ void draw_masks(random_draft& draft) {
   if (rejoins) draft.set("rejoin_step", rejoin_step);
 }
 
+void draw_low_precision(random_draft& draft) {
+  auto& random = draft.random;
+  if (random.chance(1, 3)) draft.set_word("low_precision_combine", to_string(random.one_of(all_low_precisions)));
+}
+
 void draw_run(random_draft& draft) {
   auto& random = draft.random;
   const auto& shape = draft.shape;
   draw_transport(draft);
+  draw_low_precision(draft);
   draw_masks(draft);
   if (random.chance(2, 3)) draft.set("blocks", random.number(1, 8, {1, 2, 3}));
   if (shape.workers > 1 || random.chance(1, 4)) draft.set("workers", shape.workers);

@@ -45,6 +45,7 @@ constexpr auto variation_words = words_of(all_step_variations);
 constexpr auto runtime_max_words = words_of(all_runtime_max_rules);
 constexpr auto value_words = words_of(all_hidden_values);
 constexpr auto launch_words = words_of(all_launch_modes);
+constexpr auto low_precision_words = words_of(all_low_precisions);
 constexpr auto use_words = words_of(all_uses);
 constexpr auto room_words = words_of(all_lacking_rooms);
 constexpr std::array expert_words{to_string(reference::expert_law::scaled), to_string(reference::expert_law::identity)};
@@ -94,6 +95,7 @@ constexpr std::array rules{
     integer("late_rank", 0, max_ep_size - 1),
     integer("late_us", 0, 60'000'000),
     word("launch", launch_words),
+    word("low_precision_combine", low_precision_words),
     counts("masked_from"),
     integer("max_tokens_per_rank", 1, many),
     integer("num_experts", 1, many),

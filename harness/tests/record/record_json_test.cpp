@@ -31,7 +31,10 @@ TEST(record_json, a_failing_case_says_everything) {
   EXPECT_EQ(out["transport"], "fence");
   EXPECT_EQ(out["checked_bytes"], 1'000'000);
   EXPECT_EQ(out["remote_bytes"], 300'000);
+  EXPECT_EQ(out["returned_bytes"], 290'000);
   EXPECT_EQ(out["wire_bytes_max_rank"], 100'000);
+  EXPECT_EQ(out["low_precision_error"], nullptr);
+  EXPECT_EQ(out["spec"]["low_precision_combine"], "none");
   EXPECT_EQ(out["total_findings"], 4);
   EXPECT_EQ(out["spec"]["ranks"], 2);
   EXPECT_EQ(out["spec"]["max_tokens_per_rank"], 16);
@@ -52,6 +55,22 @@ TEST(record_json, a_failing_case_says_everything) {
   EXPECT_EQ(out["time"]["faults"][0]["missing"], (std::vector<int>{0, 65}));
   EXPECT_EQ(out["time"]["faults"][0]["waited_ns"], 201'000'000);
   EXPECT_EQ(out["time"]["faults"][0]["awaited"], "nothing");
+}
+
+TEST(record_json, the_error_of_low_precision_is_told) {
+  auto spec = sample_spec("s", "ranks=2");
+  spec.low_precision_combine = low_precision::fp8;
+  auto result = sample_pass(1, 1);
+  result.low_precision_error = {
+      .elements = 2, .left_out = 1, .max_relative = 0.25, .mean_relative = 0.125, .rms_relative = 0.1};
+  const auto out = nlohmann::json::parse(record_line(case_json(spec, result, 5, {})));
+  EXPECT_EQ(out["spec"]["low_precision_combine"], "fp8");
+  const auto& error = out["low_precision_error"];
+  EXPECT_EQ(error["elements"], 2);
+  EXPECT_EQ(error["left_out"], 1);
+  EXPECT_EQ(error["max_relative"], 0.25);
+  EXPECT_EQ(error["mean_relative"], 0.125);
+  EXPECT_EQ(error["rms_relative"], 0.1);
 }
 
 TEST(record_json, the_spec_says_how_inputs_were_drawn) {

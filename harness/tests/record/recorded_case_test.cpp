@@ -36,7 +36,10 @@ TEST(recorded_case, comes_back_as_it_was) {
   fault.record.expected = ~std::uint64_t{0};
   insert(fault.record.missing, 255);
   fail.arrivals_ns = {{{1, not_arrived}, {2, 3}}, {{4, 5}, {6, most_arrival_ns}}};
-  for (const auto& result : {fail, sample_pass(7, 8), case_result{}}) {
+  auto quantised = sample_pass(7, 8);
+  quantised.low_precision_error = {
+      .elements = 9, .left_out = 1, .max_relative = 0.1, .mean_relative = 1.0 / 3, .rms_relative = 1e-9};
+  for (const auto& result : {fail, sample_pass(7, 8), quantised, case_result{}}) {
     const auto record = sample_record(result);
     const auto back = parse_case_record(record, {"r", ""});
     EXPECT_EQ(back.id, "u/s@ranks=2");

@@ -27,6 +27,7 @@ inline case_result sample_pass(std::int64_t dispatch_ns, std::int64_t combine_ns
   result.checked_bytes = 1'000'000;
   result.results_digest = 0xFEDC'BA98'7654'3210U;
   result.remote_bytes = 300'000;
+  result.returned_bytes = 290'000;
   result.wire_bytes_max_rank = 100'000;
   result.transport = "fence";
   return result;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "small_case.hpp"
 #include "switchyard/spec/errors.hpp"
@@ -31,6 +32,33 @@ TEST(run_case, a_case_of_graphs_is_skipped_where_there_are_none) {
     EXPECT_EQ(result.status, case_status::skipped);
     EXPECT_EQ(result.reason, "launch " + std::string(to_string(launch)) + ": only the cuda fabric has graphs");
     EXPECT_EQ(result.checked_bytes, 0U);
+  }
+}
+
+TEST(run_case, low_precision_is_exact_and_its_error_recorded) {
+  for (const auto lamport : {choice::off, choice::automatic}) {
+    auto spec = small_case(3);
+    spec.params.hidden_size = 300;
+    spec.lamport = lamport;
+    const auto usual = run_small(spec);
+    EXPECT_FALSE(usual.low_precision_error);
+    const std::uint64_t returned_rows = usual.returned_bytes / 600;
+    EXPECT_EQ(usual.returned_bytes, returned_rows * 600);
+    std::vector<double> rms;
+    for (const auto format : {low_precision::fp8, low_precision::fp8_block_scaled}) {
+      spec.low_precision_combine = format;
+      const auto result = run_small(spec);
+      ASSERT_EQ(result.status, case_status::pass) << explain(result);
+      EXPECT_EQ(result.returned_bytes, returned_rows * (format == low_precision::fp8 ? 300 : 312));
+      EXPECT_NE(result.results_digest, usual.results_digest);
+      ASSERT_TRUE(result.low_precision_error);
+      EXPECT_EQ(result.low_precision_error->elements + result.low_precision_error->left_out, 4U * 3 * 9 * 300);
+      EXPECT_GT(result.low_precision_error->max_relative, result.low_precision_error->mean_relative);
+      rms.push_back(result.low_precision_error->rms_relative);
+    }
+    // One row in 64 is any bits, far beyond 448: what a scale spans and e4m3 alone does not.
+    EXPECT_GT(rms[1], 0);
+    EXPECT_LT(rms[1], rms[0]);
   }
 }
 

@@ -17,6 +17,7 @@ TEST(traffic_forecast, is_what_a_run_moves) {
       spec.variation = variation;
       spec.routing = law;
       spec.invalid_percent = 20;
+      if (law == routing_law::balanced) spec.low_precision_combine = low_precision::fp8_block_scaled;
       arena memory(required_bytes(spec));
       run_options options;
       options.seed = 7;
@@ -25,6 +26,8 @@ TEST(traffic_forecast, is_what_a_run_moves) {
       const auto forecast = forecast_traffic(spec, options.seed);
       EXPECT_TRUE(forecast.exact);
       EXPECT_EQ(forecast.remote_bytes, result.remote_bytes);
+      EXPECT_GT(forecast.returned_bytes, 0U);
+      EXPECT_EQ(forecast.returned_bytes, result.returned_bytes);
     }
   }
 }

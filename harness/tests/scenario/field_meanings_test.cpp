@@ -21,8 +21,8 @@ TEST(field_meanings, every_field_has_one_in_the_order_of_the_rules) {
 }
 
 TEST(field_meanings, each_word_that_says_how_ids_or_values_are_drawn_is_explained) {
-  for (const auto* field :
-       {"routing", "runtime_max_tokens_from", "values", "variation", "experts", "launch", "inject.kind"}) {
+  for (const auto* field : {"routing", "runtime_max_tokens_from", "values", "variation", "experts", "launch",
+                            "inject.kind", "low_precision_combine"}) {
     const auto* meaning = find_meaning(field);
     ASSERT_NE(meaning, nullptr) << field;
     for (const auto word : find_field(field)->words) {

@@ -18,7 +18,7 @@ TEST(scenario_file, every_field_arrives_in_the_case) {
           "max_tokens_per_rank": 11, "topk_weights": false, "extra_bytes": 12, "routing": "balanced",
           "invalid_percent": 13, "variation": "vary", "steps": 14, "blocks": 15, "workers": 16,
           "first_epoch": 4294967291, "timeout_ms": 18, "launch": "two_graphs", "lamport": "on",
-          "lamport_max_tokens": 5, "late_us": 19, "expected_fault": "timeout",
+          "lamport_max_tokens": 5, "low_precision_combine": "fp8_block_scaled", "late_us": 19, "expected_fault": "timeout",
           "inject": {"kind": "stop", "rank": 2, "step": 1, "phase": "combine"}})");
   ASSERT_EQ(cases.size(), 1U);
   const auto& spec = cases.front();
@@ -44,6 +44,7 @@ TEST(scenario_file, every_field_arrives_in_the_case) {
   EXPECT_EQ(spec.launch, launch_mode::two_graphs);
   EXPECT_EQ(spec.lamport, choice::on);
   EXPECT_EQ(spec.lamport_max_tokens, 5);
+  EXPECT_EQ(spec.low_precision_combine, low_precision::fp8_block_scaled);
   EXPECT_EQ(spec.steps, 14);
   EXPECT_EQ(spec.blocks, 15);
   EXPECT_EQ(spec.workers, 16);
@@ -139,6 +140,7 @@ TEST(scenario_file, what_is_not_said_has_the_defaults_of_a_case) {
   EXPECT_EQ(spec.workers, defaults.workers);
   EXPECT_EQ(spec.lamport, defaults.lamport);
   EXPECT_EQ(spec.lamport_max_tokens, defaults.lamport_max_tokens);
+  EXPECT_EQ(spec.low_precision_combine, low_precision::none);
   EXPECT_EQ(spec.first_epoch, defaults.first_epoch);
   EXPECT_EQ(spec.timeout, defaults.timeout);
   EXPECT_EQ(spec.routing, defaults.routing);

@@ -180,6 +180,18 @@ TEST(shipped_suites, masks_change_eagerly_and_between_replays_and_pass_32_and_64
   EXPECT_GT(most_ranks, 64);
 }
 
+TEST(shipped_suites, low_precision_has_every_format_and_dtype_by_both_transports) {
+  std::set<std::tuple<low_precision, dtype, choice>> points;
+  std::set<routing_law> only_sources;
+  for (const auto& spec : cases_of_suite("low_precision")) {
+    if (spec.low_precision_combine == low_precision::none) continue;
+    points.emplace(spec.low_precision_combine, spec.params.dtype, spec.lamport);
+    if (spec.params.top_k == 1 && spec.name == "one_source") only_sources.insert(spec.routing);
+  }
+  EXPECT_EQ(points.size(), 2U * 3U * 2U);
+  EXPECT_EQ(only_sources, (std::set<routing_law>{routing_law::local, routing_law::remote}));
+}
+
 TEST(shipped_suites, bugs_has_a_scenario_for_every_report_that_this_fabric_can_show) {
   std::set<std::string> numbers;
   for (const auto& spec : cases_of_suite("bugs")) numbers.insert(spec.name.substr(0, 4));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "switchyard/comm_backend.hpp"
+#include "switchyard/spec/low_precision.hpp"
 #include "switchyard/spec/shapes.hpp"
 #include "switchyard/stream.hpp"
 
@@ -52,6 +53,9 @@ struct one_sided_config {
   std::int64_t lamport_max_tokens = 256;
   /// Ranks may be masked off (set_active_ranks): tokens to them are dropped, and nobody waits for them.
   bool enable_rank_mask = false;
+  /// In which format expert outputs travel in combine, whatever the transport. All that is summed is in it, this rank's
+  /// own outputs too, so that a result depends neither on who computed it nor on how it came.
+  low_precision low_precision_combine = low_precision::none;
   int max_blocks = 0;  ///< upper bound of blocks per launch; 0: the policy decides
 
   friend bool operator==(const one_sided_config&, const one_sided_config&) = default;

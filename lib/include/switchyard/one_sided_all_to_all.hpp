@@ -56,7 +56,10 @@ class one_sided_all_to_all {
 
   /// Returns to each token the unweighted sum of the rows that its distinct ranks computed for it: fp32 accumulation in
   /// top-k slot order (first slot of each rank) starting from the first row, one rounding to nearest even, NaN results
-  /// canonical, exactly +0 for a token with no valid expert. A token with one source comes back bit for bit.
+  /// canonical, exactly +0 for a token with no valid expert. A token with one source comes back bit for bit. Under
+  /// low_precision_combine every row, this rank's own included, counts in the sum by what spec/low_precision.hpp says
+  /// of its elements, so a token with one source comes back as that, rounded; rows of any h have it, the last block of
+  /// 128 may be shorter.
   /// expert_output must stay unchanged until the phase ends on `stream`; only rows that hold tokens are read. output
   /// overlaps neither expert_output nor the workspace.
   /// Collective in stream order. Throws as dispatch.

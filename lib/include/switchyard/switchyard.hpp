@@ -10,6 +10,7 @@
 #include "switchyard/spec/errors.hpp"
 #include "switchyard/spec/faults.hpp"
 #include "switchyard/spec/formats.hpp"
+#include "switchyard/spec/low_precision.hpp"
 #include "switchyard/spec/shapes.hpp"
 #include "switchyard/stream.hpp"
 #include "switchyard/support.hpp"

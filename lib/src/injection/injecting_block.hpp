@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "injection/injecting_quantiser.hpp"
 #include "injection/mutation.hpp"
 #include "protocol/block.hpp"
 #include "protocol/params.hpp"
@@ -18,10 +19,14 @@
 namespace switchyard::injection {
 
 template <class Block>
-class injecting_block {
+class injecting_block : public injecting_quantiser<Block> {
+  using base = injecting_quantiser<Block>;
+  using base::hits, base::is, base::dropped, base::pause, base::retagged, base::redirected;
+  using base::inner_, base::plan_, base::ws_;
+
  public:
   injecting_block(Block& inner, injector& plan, const protocol::workspace_handle& ws)
-      : inner_(inner), plan_(plan), ws_(ws), epoch_(epoch_of(inner, ws)) {}
+      : base(inner, plan, ws), epoch_(epoch_of(inner, ws)) {}
   ~injecting_block() {
     flush_deferred();
     const auto held = plan_.take_held(ws_.rank, epoch_);
@@ -322,56 +327,6 @@ class injecting_block {
     std::uint64_t bytes;
   };
 
-  [[nodiscard]] bool is(effect what) const { return plan_.plan().what == what; }
-
-  /// Drops for an effect of that name; sleeps for a delay and lets the operation go on.
-  [[nodiscard]] bool dropped() const {
-    if (is(effect::delay)) pause();
-    return is(effect::drop);
-  }
-
-  void pause() const { std::this_thread::sleep_for(std::chrono::microseconds(plan_.plan().amount)); }
-
-  [[nodiscard]] std::uint64_t retagged(std::uint64_t value) const {
-    return layout::tagged(layout::data_of(value),
-                          layout::tag_of(value) + static_cast<std::uint32_t>(plan_.plan().amount));
-  }
-
-  /// The rank whose workspace holds `address`, or -1.
-  [[nodiscard]] std::int32_t holder(const std::byte* address) const {
-    for (std::int32_t rank = 0; rank < ws_.ep_size; ++rank) {
-      if (address >= ws_.peers[rank] && address < ws_.peers[rank] + ws_.layout.total_bytes) return rank;
-    }
-    return -1;
-  }
-
-  template <class Target>
-  [[nodiscard]] Target* redirected(Target* target) const {
-    auto* address = reinterpret_cast<std::byte*>(target);
-    const auto from = holder(address);
-    const auto to = static_cast<std::int32_t>((static_cast<std::uint64_t>(from) + plan_.plan().amount) %
-                                              static_cast<std::uint64_t>(ws_.ep_size));
-    return reinterpret_cast<Target*>(ws_.peers[to] + (address - ws_.peers[from]));
-  }
-
-  template <class Target>
-  bool hits(operation op, const Target* target) {
-    const auto& plan = plan_.plan();
-    if (op != plan.op || (plan.rank && *plan.rank != ws_.rank)) return false;
-    const auto* address = reinterpret_cast<const std::byte*>(target);
-    const auto peer = holder(address);
-    if ((plan.peer && *plan.peer != peer) || (plan.to_self && peer != ws_.rank)) return false;
-    if (plan.to_peers && peer == ws_.rank) return false;
-    if (plan.region) {
-      if (peer < 0) return false;
-      const auto at = static_cast<std::uint64_t>(address - ws_.peers[peer]);
-      const auto first = ws_.layout.offset_of(*plan.region);
-      if (at < first || at >= first + ws_.layout.size_of(*plan.region)) return false;
-      if (plan.offset && *plan.offset != at - first) return false;
-    }
-    return plan_.take();
-  }
-
   void flush_deferred() {
     if (deferred_.empty()) return;
     pause();
@@ -389,9 +344,6 @@ class injecting_block {
     }
   }
 
-  Block& inner_;
-  injector& plan_;
-  const protocol::workspace_handle& ws_;
   std::uint32_t epoch_;  ///< of the launch; the workspace's may have moved on when the block ends
   held_ticket held_ticket_;
   std::vector<held_put> deferred_;

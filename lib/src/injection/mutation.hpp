@@ -35,7 +35,8 @@ enum class operation : std::uint8_t {
   load_word,       ///< load_words
   list_exception,  ///< store_word: what a stand-in stands for
   store_unit,
-  claim,  ///< swap_if
+  quantise,  ///< put_quantised and quantise_unit
+  claim,     ///< swap_if
 };
 
 /// What is done instead. `amount` is that of the mutation.
@@ -52,10 +53,12 @@ enum class effect : std::uint8_t {
   redirect,   ///< put, post, publish, send_word: at the rank `amount` places after the right one
   retag,      ///< post, publish: `amount` added to the tag; poll, poll_flag: every tag reads as the epoch that is due;
               ///< load_word: an armed word reads as one that has come
-  corrupt,    ///< post, poll, put_u32, send_word, list_exception: data xor `amount`
+  corrupt,    ///< post, poll, put_u32, send_word, list_exception, quantise: data xor `amount`
   next_slot,  ///< post: `amount` bytes further in the region, as a signed number; rearm_word: there too
   reorder,    ///< draw_ticket: pairs of tickets swapped; sum_rows: rows in reverse
-  round_each,  ///< sum_rows: the sum is rounded after every row
+  round_each,  ///< sum_rows: the sum is rounded after every row; not in low precision
+  as_is,  ///< sum_rows, in low precision by fence: a token's only row, where it is its rank's own, is not quantised
+  next_scale,  ///< quantise: the scale that goes with a block is that of the one behind it, or of the first
 };
 
 struct mutation {

@@ -10,10 +10,13 @@
 
 #include "layout/lamport_row.hpp"
 #include "layout/notice_words.hpp"
+#include "layout/quantised_row.hpp"
 #include "layout/rank_mask.hpp"
 #include "switchyard/spec/faults.hpp"
 
 namespace switchyard::layout {
+
+inline constexpr std::uint64_t line_bytes = 128;  ///< words that different blocks hammer lie on lines of their own
 
 /// The quantities that region sizes are made of. Fixed at construction.
 struct extents {
@@ -27,6 +30,7 @@ struct extents {
   std::uint64_t combine_row_bytes = 0;  ///< capacity of an expert output row
   std::uint64_t lamport_tokens = 0;     ///< most tokens of a rank in a Lamport step; 0: there are no such steps
   bool rank_masks = false;              ///< ranks may be masked off
+  low_precision combine_format = low_precision::none;  ///< in which outputs travel
 
   /// Ranks that one token can go to at most.
   [[nodiscard]] constexpr std::uint64_t slots() const { return top_k < ep_size ? top_k : ep_size; }
@@ -42,7 +46,21 @@ struct extents {
     return lamport_stride(units_of(hidden_bytes) + 2 * ids + units_of(scale_bytes) + units_of(extra_bytes));
   }
   [[nodiscard]] constexpr std::uint64_t lamport_output_bytes() const {
-    return lamport_stride(units_of(combine_row_bytes));
+    if (!in_low_precision()) return lamport_stride(units_of(combine_row_bytes));
+    return lamport_scales_offset() +
+           (num_scales(combine_format, combine_elements()) * 8 + line_bytes - 1) / line_bytes * line_bytes;
+  }
+  [[nodiscard]] constexpr bool in_low_precision() const { return combine_format != low_precision::none; }
+  /// Elements of the longest expert output: rows of narrower elements than params' dtype may have more of them.
+  [[nodiscard]] constexpr std::uint64_t combine_elements() const { return combine_row_bytes / 2; }
+  /// Capacity of an expert output as it travels by fence.
+  [[nodiscard]] constexpr std::uint64_t returned_row_bytes() const {
+    return in_low_precision() ? quantised_row_bytes(combine_format, combine_elements()) : combine_row_bytes;
+  }
+  /// In a row of the Lamport inbox in low precision, whatever h is: scales are not re-armed, and must not lie where
+  /// another step has units.
+  [[nodiscard]] constexpr std::uint64_t lamport_scales_offset() const {
+    return lamport_stride(units_of(combine_elements()));
   }
 
   static constexpr std::uint64_t fixed_header_words = 16;
@@ -94,8 +112,6 @@ struct region_spec {
   std::uint64_t (*bytes)(const extents&);
 };
 
-inline constexpr std::uint64_t line_bytes = 128;  ///< words that different blocks hammer lie on lines of their own
-
 inline constexpr std::array<region_spec, num_regions> region_table{{
     {region::round_state, "round_state", "8 * 128", writer::self, true,
      "epoch, phase due, step index, timeouts, poison, tickets", [](const extents&) { return 8 * line_bytes; }},
@@ -144,9 +160,9 @@ inline constexpr std::array<region_spec, num_regions> region_table{{
     {region::combine_rows, "combine_rows", "receive_rows * combine_row_bytes", writer::self, false,
      "expert outputs that are written in place",
      [](const extents& e) { return e.receive_rows() * e.combine_row_bytes; }},
-    {region::combine_inbox, "combine_inbox", "max_tokens * slots * combine_row_bytes", writer::peers, false,
+    {region::combine_inbox, "combine_inbox", "max_tokens * slots * returned_row_bytes", writer::peers, false,
      "outputs of other ranks' experts as they arrive",
-     [](const extents& e) { return e.max_tokens * e.slots() * e.combine_row_bytes; }},
+     [](const extents& e) { return e.max_tokens * e.slots() * e.returned_row_bytes(); }},
     {region::lamport_blocks, "lamport_blocks", "160 * 32", writer::self, true,
      "epoch, phase due, step index of each block of a Lamport phase",
      [](const extents& e) { return e.max_lamport_blocks * e.block_state_bytes; }},

@@ -13,6 +13,7 @@
 #include "protocol/combine_order.hpp"
 #include "protocol/mask_latch.hpp"
 #include "protocol/phase.hpp"
+#include "protocol/quantised_rows.hpp"
 #include "protocol/routing.hpp"
 
 namespace switchyard::protocol {
@@ -37,11 +38,30 @@ SWITCHYARD_DEVICE void tell_origin(Block& block, const combine_params& p, const 
   }
 }
 
-/// Pushes one chunk of the `rows` rows that came from `origin`, each to the place in its inbox that it asked for.
+// The form in which outputs travel follows from the type of the parameters: as they are, or in low precision.
+// `row_bytes`: of an output as it is.
+SWITCHYARD_DEVICE constexpr std::uint64_t returned_row_bytes(const combine_params&, std::uint64_t row_bytes) {
+  return row_bytes;
+}
+SWITCHYARD_DEVICE constexpr std::uint64_t returned_row_bytes(const quantised_combine_params& p, std::uint64_t) {
+  return layout::quantised_row_bytes(p.ws.layout.dims.combine_format, p.elements);
+}
 template <block Block>
-SWITCHYARD_DEVICE void send_outputs(Block& block, const combine_params& p, const phase_frame& frame,
-                                    std::int32_t origin, std::uint64_t rows, std::uint32_t chunk) {
-  const auto& ws = p.ws;
+SWITCHYARD_DEVICE void put_output(Block& block, const combine_params&, std::byte* out, const std::byte* in,
+                                  std::uint64_t row_bytes) {
+  block.put(out, in, row_bytes);
+}
+template <quantising_block Block>
+SWITCHYARD_DEVICE void put_output(Block& block, const quantised_combine_params& p, std::byte* out, const std::byte* in,
+                                  std::uint64_t) {
+  block.put_quantised(out, in, shape_of(p));
+}
+
+/// Pushes one chunk of the `rows` rows that came from `origin`, each to the place in its inbox that it asked for.
+template <block Block, combine_kind Params>
+SWITCHYARD_DEVICE void send_outputs(Block& block, const Params& p, const phase_frame& frame, std::int32_t origin,
+                                    std::uint64_t rows, std::uint32_t chunk) {
+  const workspace_handle& ws = p.ws;
   const auto first = std::uint64_t{chunk} << p.chunk_shift;
   auto* return_rows = ws.return_rows(ws.rank, origin) + first;
   const auto last = first + p.chunk_tokens() < rows ? first + p.chunk_tokens() : rows;
@@ -53,7 +73,8 @@ SWITCHYARD_DEVICE void send_outputs(Block& block, const combine_params& p, const
   block.for_each_row(last - first, [&](std::uint64_t i) {
     // Peers store these: read as such, past caches that they do not reach.
     const auto place = block.load_u32(return_rows + i);
-    block.put(inbox + wide_product(place, row_bytes), outputs + i * row_bytes, row_bytes);
+    put_output(block, p, inbox + wide_product(place, returned_row_bytes(p, row_bytes)), outputs + i * row_bytes,
+               row_bytes);
   });
   // Releases the rows to sum_tokens at the origin.
   block.publish(
@@ -109,12 +130,24 @@ SWITCHYARD_DEVICE bool check_owner(Block& block, const combine_params& p, const 
   return false;
 }
 
+/// is_own(slot): whether the row is one of this rank's outputs, which have not travelled.
+template <block Block, class RowAt, class IsOwn>
+SWITCHYARD_DEVICE void sum_outputs(Block& block, const combine_params& p, std::byte* out, std::uint32_t num_rows,
+                                   const RowAt& row_at, const IsOwn&) {
+  block.sum_rows(out, num_rows, row_at, p.elements, p.type);
+}
+template <quantising_block Block, class RowAt, class IsOwn>
+SWITCHYARD_DEVICE void sum_outputs(Block& block, const quantised_combine_params& p, std::byte* out,
+                                   std::uint32_t num_rows, const RowAt& row_at, const IsOwn& is_own) {
+  block.sum_quantised(out, num_rows, row_at, is_own, shape_of(p));
+}
+
 /// Waits for the rows of tokens [first, last) and sums them: its own experts' where they are, other ranks' from the
 /// inbox. `routes` is scratch for those of the tokens.
-template <block Block>
-SWITCHYARD_DEVICE bool sum_tokens(Block& block, const combine_params& p, const phase_frame& frame, std::uint64_t first,
+template <block Block, combine_kind Params>
+SWITCHYARD_DEVICE bool sum_tokens(Block& block, const Params& p, const phase_frame& frame, std::uint64_t first,
                                   std::uint64_t last, layout::route* routes) {
-  const auto& ws = p.ws;
+  const workspace_handle& ws = p.ws;
   const auto slots = static_cast<std::uint32_t>(ws.layout.dims.slots());
   const auto* kept = ws.local<layout::route>(ws.layout.offset_of(layout::region::routes)) + wide_product(first, slots);
   const auto has_come = [&](layout::route route) {
@@ -146,12 +179,13 @@ SWITCHYARD_DEVICE bool sum_tokens(Block& block, const combine_params& p, const p
     std::uint32_t num_rows = 0;
     SWITCHYARD_ROLLED
     while (num_rows < slots && token_routes[num_rows].rank >= 0) ++num_rows;
+    const auto is_own = [&](std::uint32_t slot) { return token_routes[slot].rank == ws.rank; };
     const auto row_at = [&](std::uint32_t slot) {
       const auto route = token_routes[slot];
       return route.rank == ws.rank ? p.expert_output + wide_product(own_row + route.row, row_bytes)
-                                   : inbox + wide_product(inbox_row + slot, row_bytes);
+                                   : inbox + wide_product(inbox_row + slot, returned_row_bytes(p, row_bytes));
     };
-    block.sum_rows(p.output + wide_product(first + i, row_bytes), num_rows, row_at, p.elements, p.type);
+    sum_outputs(block, p, p.output + wide_product(first + i, row_bytes), num_rows, row_at, is_own);
   });
   return true;
 }
@@ -160,11 +194,10 @@ SWITCHYARD_DEVICE bool sum_tokens(Block& block, const combine_params& p, const p
 /// waits, checks of headers and then sums, has tickets of its own, which all other blocks take at once, and those that
 /// sent take then. So a block waits only when one that does not has come before it and goes on until all is sent; a
 /// role is drawn by who runs it next, so that no block need come for it. Returns whether all went well.
-template <block Block, class Prepare>
-SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const phase_frame& frame,
-                                    header_tally& tally, const std::uint32_t* rows_from, layout::route* routes,
-                                    Prepare prepare) {
-  const auto& ws = p.ws;
+template <block Block, combine_kind Params, class Prepare>
+SWITCHYARD_DEVICE bool send_and_sum(Block& block, const Params& p, const phase_frame& frame, header_tally& tally,
+                                    const std::uint32_t* rows_from, layout::route* routes, Prepare prepare) {
+  const workspace_handle& ws = p.ws;
   const combine_order order(p.chunks(), ws.ep_size, ws.rank);
   const auto checks = static_cast<std::uint32_t>(ws.ep_size);
   const auto num_tokens = static_cast<std::uint32_t>(p.num_tokens);
@@ -209,8 +242,8 @@ SWITCHYARD_DEVICE bool send_and_sum(Block& block, const combine_params& p, const
   return true;
 }
 
-template <block Block>
-SWITCHYARD_DEVICE void fence_combine(Block& block, const combine_params& p) {
+template <block Block, combine_kind Params>
+SWITCHYARD_DEVICE void fence_combine(Block& block, const Params& p) {
   auto* words = block.scratch(scratch_words(p));
   auto& tally = *reinterpret_cast<header_tally*>(words);
   auto* rows_from = words + header_tally_words;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -184,6 +185,12 @@ struct combine_params {
   /// Tokens that are summed at a time.
   [[nodiscard]] constexpr std::uint64_t reduce_tokens() const { return std::uint64_t{1} << reduce_shift; }
 };
+
+/// Of a combine whose outputs travel in low precision: `outputs` has rows of a byte an element. A type of its own, so
+/// that usual combines have none of its code.
+struct quantised_combine_params : combine_params {};
+template <class Params>
+concept combine_kind = std::derived_from<Params, combine_params>;
 
 /// Where a combine has the routes of the tokens that it sums in its scratch: behind the tally and the count of rows for
 /// each rank, where 8 bytes are aligned.

@@ -17,8 +17,12 @@ void run_dispatch(Block& block, const dispatch_params& p) {
 
 template <block Block>
 void run_combine(Block& block, const combine_params& p) {
-  if (transport_of(p.words) == transport::lamport) return lamport_combine(block, p);
-  fence_combine(block, p);
+  const auto run = [&](const auto& of_form) {
+    if (transport_of(p.words) == transport::lamport) return lamport_combine(block, of_form);
+    fence_combine(block, of_form);
+  };
+  if (p.ws.layout.dims.in_low_precision()) return run(quantised_combine_params{p});
+  run(p);
 }
 
 }  // namespace switchyard::protocol

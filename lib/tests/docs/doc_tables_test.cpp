@@ -63,6 +63,7 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
                                                                   {"extra_bytes", 22},
                                                                   {"eplb_words", 30},
                                                                   {"combine_row_bytes", 26},
+                                                                  {"returned_row_bytes", 26},
                                                                   {"receive_rows", ep_size * 2055},
                                                                   {"slots", ep_size < 6 ? ep_size : 6},
                                                                   {"bitmap_words", 65},

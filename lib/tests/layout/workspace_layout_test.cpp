@@ -68,6 +68,27 @@ TEST(workspace_layout, optional_payloads_without_capacity_take_no_rows) {
   EXPECT_EQ(plan.size_of(region::hidden_states_scale), 0U);
 }
 
+TEST(workspace_layout, rows_in_low_precision_are_elements_then_scales) {
+  extents dims = rack();
+  dims.combine_row_bytes = 600;  // 300 elements of 2 bytes
+  dims.combine_format = low_precision::fp8;
+  EXPECT_EQ(dims.returned_row_bytes(), 304U);
+  EXPECT_EQ(dims.lamport_scales_offset(), 512U);  // 19 units of 24 bytes
+  EXPECT_EQ(dims.lamport_output_bytes(), 512U);
+  dims.combine_format = low_precision::fp8_block_scaled;
+  EXPECT_EQ(dims.returned_row_bytes(), 304U + 16);
+  EXPECT_EQ(dims.lamport_output_bytes(), 512U + 128);
+  // Rows of any h up to the longest fit, one after the other.
+  for (std::uint64_t elements = 1; elements <= 300; ++elements) {
+    const auto row_bytes = quantised_row_bytes(dims.combine_format, elements);
+    EXPECT_EQ(row_bytes % 16, 0U);
+    EXPECT_EQ(scales_offset(elements) % 16, 0U);
+    EXPECT_GE(scales_offset(elements), elements);
+    EXPECT_GE(row_bytes, scales_offset(elements) + num_scales(dims.combine_format, elements) * 4);
+    EXPECT_LE(row_bytes, dims.returned_row_bytes());
+  }
+}
+
 TEST(round_state, epochs_skip_what_fresh_memory_holds) {
   EXPECT_EQ(next_epoch(1), 2U);
   EXPECT_EQ(next_epoch(0xFFFFFFFEU), 0xFFFFFFFFU);

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "rules.hpp"
 #include "support/host_group.hpp"
 
 namespace switchyard::test {
@@ -45,12 +46,14 @@ struct exchange {
   [[nodiscard]] std::size_t receive_rows() const {
     return static_cast<std::size_t>(ep_size) * static_cast<std::size_t>(tokens_per_rank);
   }
-  std::function<std::shared_ptr<fabric>(int)> make_fabric;  ///< none: the host fabric
-  std::function<void(std::byte*)> before_combine;           ///< called with each rank's workspace in each step
+  std::function<std::shared_ptr<fabric>(int)> make_fabric;      ///< none: the host fabric
+  std::function<void(std::vector<std::byte>&)> change_outputs;  ///< of a rank's experts, [ep_size * T, h]
+  std::function<void(std::byte*)> before_combine;               ///< called with each rank's workspace in each step
   bool hard_words = false;  ///< payloads and outputs of the words that Lamport rows treat apart, and their neighbours
   int workers = 1;
   bool full = false;               ///< every rank has T tokens in every step
   std::optional<rank_set> active;  ///< the others take no part; needs enable_rank_mask
+  std::uint32_t first_epoch = 1;
 
   [[nodiscard]] group_options group() const {
     group_options options;
@@ -59,6 +62,7 @@ struct exchange {
     options.config = config;
     options.make_fabric = make_fabric;
     options.workers = workers;
+    options.first_epoch = first_epoch;
     return options;
   }
 };
@@ -120,6 +124,7 @@ inline rank_bytes make_inputs(const exchange& shape, int rank, int step) {
     std::memcpy(made.payloads[1].data() + i * sizeof(id), &id, sizeof(id));
   }
   made.experts = make_bytes(shape.receive_rows() * shape.combine_row_bytes(), random);
+  if (shape.change_outputs) shape.change_outputs(made.experts);
   return made;
 }
 
@@ -164,12 +169,19 @@ inline void move_to_tokens(std::byte* rows, std::size_t row_bytes, const std::ve
 
 using outcomes = std::vector<std::vector<rank_outcome>>;  ///< [step][rank]
 
-/// Every Lamport word of a workspace that nobody stores to any more reads as one that has not come.
+/// Every Lamport word of a workspace that nobody stores to any more reads as one that has not come. Scales, which tell
+/// by their tags whether they have, stay.
 inline bool is_armed(const one_sided_all_to_all& instance, const exchange& shape) {
+  const auto dims = extents_of(shape.params, shape.config, shape.ep_size);
   for (const auto& region : workspace_regions(shape.params, shape.config, shape.ep_size)) {
     if (!region.name.starts_with("lamport_") || !region.name.ends_with("_inbox")) continue;
+    const bool is_combine = region.name == "lamport_combine_inbox";
+    const auto row_bytes = is_combine ? dims.lamport_output_bytes() : dims.lamport_row_bytes();
+    const auto armed_bytes = is_combine && dims.in_low_precision() ? dims.lamport_scales_offset() : row_bytes;
     const auto* first = instance.workspace_data() + region.offset;
-    if (std::any_of(first, first + region.bytes, [](std::byte b) { return b != std::byte{0}; })) return false;
+    for (std::size_t at = 0; at < region.bytes; ++at) {
+      if (at % row_bytes < armed_bytes && first[at] != std::byte{0}) return false;
+    }
   }
   return true;
 }

@@ -250,6 +250,27 @@ class team_block {
     return host::host_block::rounded_unit(sum, alone, type);
   }
 
+  void put_quantised(std::byte* out, const std::byte* in, const protocol::quantised_shape& shape) const {
+    host::quantise_blocks(out, in, shape, blocks_of_part(shape));
+  }
+  template <class RowAt, class IsOwn>
+  void sum_quantised(std::byte* out, std::uint32_t num_rows, RowAt row_at, IsOwn is_own,
+                     const protocol::quantised_shape& shape) const {
+    host::host_block::sum_quantised_blocks(out, num_rows, row_at, is_own, shape, blocks_of_part(shape));
+  }
+  using quantised_sum = host::quantised_sum;
+  static protocol::quantised_unit quantise_unit(const std::byte* row, std::uint32_t unit,
+                                                const protocol::quantised_shape& shape) {
+    return host::quantise_unit(row, unit, shape);
+  }
+  static void add_quantised(quantised_sum& sum, const protocol::quantised_unit& unit, bool first) {
+    host::add_quantised(sum, unit, first);
+  }
+  static void store_quantised_sum(std::byte* out, std::uint32_t unit, const quantised_sum& sum,
+                                  const protocol::quantised_shape& shape) {
+    host::store_quantised_sum(out, unit, sum, shape);
+  }
+
  private:
   struct team_part {
     std::uint32_t index;
@@ -257,6 +278,10 @@ class team_block {
   };
   static std::pair<std::uint64_t, std::uint64_t> share(std::uint64_t amount, team_part part) {
     return {amount * part.index / part.count, amount * (part.index + 1) / part.count};
+  }
+  [[nodiscard]] host::block_range blocks_of_part(const protocol::quantised_shape& shape) const {
+    const auto [first, last] = share(host::blocks_of(shape), part_);
+    return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last)};
   }
   const std::byte* agree() {
     sync();
@@ -281,7 +306,7 @@ class team_block {
   std::uint32_t index_;
   [[no_unique_address]] host::host_block inner_;
 };
-static_assert(protocol::block<team_block>);
+static_assert(protocol::quantising_block<team_block>);
 static_assert(std::is_trivially_copyable_v<team_block>, "handed over as a copy, as a CUDA block is");
 
 /// Runs `phase(block)` on a team that uses the scratch of `launched`.

@@ -96,6 +96,9 @@ inline constexpr std::array all_fault_kinds{fault_kind::stop,         fault_kind
                                             fault_kind::corrupt,      fault_kind::misdirect, fault_kind::mask_off_self,
                                             fault_kind::mask_past_end};
 
+inline constexpr std::array all_low_precisions{low_precision::none, low_precision::fp8,
+                                               low_precision::fp8_block_scaled};
+
 inline constexpr std::array all_uses{choice::off, choice::automatic, choice::on};  ///< of something optional
 
 constexpr std::string_view to_string(routing_law law) noexcept {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "switchyard/reference/low_precision_combine.hpp"
 #include "switchyard/spec/faults.hpp"
 
 namespace switchyard::harness {
@@ -77,8 +78,11 @@ struct case_result {
   std::uint64_t checked_bytes = 0;        ///< bytes compared with the golden model
   std::uint64_t results_digest = 0;       ///< of rows received and sums, whoever moved them; 0 where a fault is due
   std::uint64_t remote_bytes = 0;         ///< dispatch payload bytes to other ranks, all ranks and steps
+  std::uint64_t returned_bytes = 0;       ///< expert outputs to other ranks in combine, the same, in their format
   std::uint64_t wire_bytes_max_rank = 0;  ///< per step mean of max over ranks of max(send, receive) remote bytes
-  std::string transport;                  ///< taken by steps: fence, lamport or fence+lamport
+  /// Of all results, against sums in fp32; where the case combines in low precision and no fault is due.
+  std::optional<reference::low_precision_figures> low_precision_error;
+  std::string transport;  ///< taken by steps: fence, lamport or fence+lamport
 };
 
 inline constexpr std::size_t max_findings = 16;

@@ -88,6 +88,7 @@ struct case_spec {
   launch_mode launch = launch_mode::eager;
   choice lamport = choice::automatic;
   std::int64_t lamport_max_tokens = 64;
+  low_precision low_precision_combine = low_precision::none;
   int steps = 3;
   int blocks = 1;   ///< blocks per launch of a rank
   int workers = 1;  ///< threads that run a rank's blocks

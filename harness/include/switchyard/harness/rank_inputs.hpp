@@ -56,6 +56,8 @@ class step_inputs {
   }
   /// Bytes of hidden states, scales and extra payloads of this step, per rank.
   [[nodiscard]] std::span<const reference::traffic> traffic() const noexcept { return traffic_; }
+  /// Bytes of expert outputs that other ranks return, to all ranks.
+  [[nodiscard]] std::uint64_t returned_bytes() const noexcept { return returned_bytes_; }
 
  private:
   void fill_rank(int rank);
@@ -68,6 +70,7 @@ class step_inputs {
   std::optional<step_generator> generator_;
   std::vector<reference::dispatched_rank> golden_;
   std::vector<reference::traffic> traffic_;
+  std::uint64_t returned_bytes_ = 0;
 };
 
 }  // namespace switchyard::harness

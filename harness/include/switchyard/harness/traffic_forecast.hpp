@@ -12,8 +12,9 @@ namespace switchyard::harness {
 inline constexpr std::uint64_t max_forecast_bytes = std::uint64_t{1} << 62;
 
 struct traffic_forecast {
-  std::uint64_t remote_bytes = 0;  ///< case_result::remote_bytes of a run in which every step ends
-  bool exact = true;               ///< false: counted on a sample of the tokens
+  std::uint64_t remote_bytes = 0;    ///< case_result::remote_bytes of a run in which every step ends
+  std::uint64_t returned_bytes = 0;  ///< case_result::returned_bytes, likewise
+  bool exact = true;                 ///< false: counted on a sample of the tokens
 };
 
 /// Draws the expert ids of the case and counts, by the golden model, the rows that leave their rank; of a large case

@@ -17,6 +17,7 @@
 #include "switchyard/harness/rank_inputs.hpp"
 #include "switchyard/harness/row_index.hpp"
 #include "switchyard/payloads.hpp"
+#include "switchyard/reference/low_precision_combine.hpp"
 
 namespace switchyard::harness {
 
@@ -76,6 +77,10 @@ class rank_verifier {
   [[nodiscard]] const row_verdicts& rows_of_last_dispatch() const noexcept { return last_rows_; }
   /// Of the rows and sums as they were found, not as they should have been; those of the ranks are to be added up.
   [[nodiscard]] std::uint64_t results_digest() const noexcept { return results_digest_; }
+  /// Of the golden sums so far, where they are in low precision.
+  [[nodiscard]] const reference::low_precision_error& low_precision_error() const noexcept {
+    return low_precision_error_;
+  }
 
  private:
   void digest_row(int step, std::size_t buffer, std::int64_t row, std::span<const std::byte> bytes) noexcept;
@@ -93,9 +98,11 @@ class rank_verifier {
   row_index& rows_;
   std::uint64_t checked_bytes_ = 0;
   std::uint64_t results_digest_ = 0;
+  reference::low_precision_error low_precision_error_;
   row_verdicts last_rows_{};
-  std::vector<std::byte> expert_rows_;  // scratch: one row for each owner of a token
-  std::vector<std::byte> expected_;     // scratch: one output row
+  std::vector<std::byte> expert_rows_;           // scratch: one row for each owner of a token
+  std::vector<std::byte> expected_;              // scratch: one output row
+  std::vector<const std::byte*> rows_of_token_;  // those of the token that expected_output() was last asked for
   /// The gathered statistics of the last steps, the newest first.
   std::array<std::vector<std::int32_t>, 1 + remembered_steps> statistics_;
   /// Hashes of the expected output rows of the last steps, the newest first.

@@ -32,6 +32,15 @@ TEST_F(one_gpu_cases, ranks_are_masked_off) {
   expect_all("masks", "*/nobody_off@*ranks=3,*", case_status::pass);
 }
 
+// Every sum by the golden model, bit for bit.
+TEST_F(one_gpu_cases, sums_in_low_precision) {
+  for (const auto* filter : {"*/shapes@*", "*/dispatch_formats@*", "*/models@*", "*/one_source@*", "*/masked@*",
+                             "*/a_rank_stops_in_combine@*", "*/in_replays@*"}) {
+    expect_all("low_precision", filter, case_status::pass);
+  }
+  expect_all("low_precision", "*/to_and_fro@*late_us=0*", case_status::pass);
+}
+
 TEST_F(one_gpu_cases, masks_change_between_replays) { expect_all("masks", "*/between_replays@*", case_status::pass); }
 
 TEST_F(one_gpu_cases, wrong_masks_are_named) {

@@ -43,6 +43,14 @@ TEST_F(two_gpu_cases, lamport_replays) { expect_all("graphs", "*/lamport@*ranks=
 
 TEST_F(two_gpu_cases, fence_replays) { expect_all("graphs", "*/fence@*ranks=2*", case_status::pass); }
 
+// A rank alone on its GPU has wide blocks.
+TEST_F(two_gpu_cases, sums_in_low_precision) {
+  for (const auto* filter : {"*/shapes@*ranks=2*", "*/models@*ranks=2*", "*/in_replays@*"}) {
+    expect_all("low_precision", filter, case_status::pass);
+  }
+  expect_the_hosts_bits("low_precision", "*/models@*ranks=2*");
+}
+
 TEST_F(two_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
 
 }  // namespace

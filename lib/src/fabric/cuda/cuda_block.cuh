@@ -312,6 +312,10 @@ class cuda_block : public word_access {
 
   __device__ static team_part whole_team() { return {threadIdx.x, block_threads}; }
 
+ protected:
+  /// The threads that have the row at hand.
+  __device__ team_part part() const { return part_; }
+
  private:
   /// All rows of the team are stored, and a thread that fences from here on speaks for them.
   __device__ void complete_puts() {

@@ -73,11 +73,19 @@ int prepare_width(std::uint32_t block_threads, const layout::extents& dims, cons
     return fit;
   };
   const auto kernels = kernels_of(block_threads, dims);
+  const auto quantised = quantised_kernels_of(block_threads);
   // Lamport dispatches never route all tokens at once.
   auto fit = std::min(prepare(kernels.lamport_dispatch, scratch.dispatch),
                       prepare(kernels.dispatch, std::max(scratch.dispatch, most_bytes_to_route_all(block_threads))));
-  for (auto* kernel : kernels.combine) fit = std::min(fit, prepare(kernel, scratch.combine));
-  for (auto* kernel : kernels.lamport_combine) fit = std::min(fit, prepare(kernel, scratch.combine));
+  const auto for_each_combine = [&](const auto& call) {
+    if (dims.in_low_precision()) {
+      call(quantised.combine);
+      return call(quantised.lamport_combine);
+    }
+    for (auto* kernel : kernels.combine) call(kernel);
+    for (auto* kernel : kernels.lamport_combine) call(kernel);
+  };
+  for_each_combine([&](auto* kernel) { fit = std::min(fit, prepare(kernel, scratch.combine)); });
   if (fit == 0) return 0;
   // A first launch may make room for the kernel's stack, and wait for the whole device to do so.
   const launch_options sending{1, block_threads, scratch.dispatch, stream};
@@ -85,11 +93,7 @@ int prepare_width(std::uint32_t block_threads, const layout::extents& dims, cons
   for (auto* kernel : {kernels.dispatch, kernels.lamport_dispatch}) {
     launch(kernel, protocol::dispatch_params{}, sending, "launching dispatch on nothing");
   }
-  for (const auto& combines : {kernels.combine, kernels.lamport_combine}) {
-    for (auto* kernel : combines) {
-      launch(kernel, protocol::combine_params{}, summing, "launching combine on nothing");
-    }
-  }
+  for_each_combine([&](auto* kernel) { launch(kernel, {}, summing, "launching combine on nothing"); });
   return fit;
 }
 
@@ -118,6 +122,10 @@ void launch_kernel(const protocol::dispatch_params& params, const launch_options
 }
 
 void launch_kernel(const protocol::combine_params& params, const launch_options& options) {
+  if (params.ws.layout.dims.in_low_precision()) {
+    const auto kernels = quantised_kernels_of(options.block_threads);
+    return launch(kernels.of(params), protocol::quantised_combine_params{params}, options, "launching combine");
+  }
   const auto kernels = kernels_of(options.block_threads, params.ws.layout.dims);
   launch(kernels.of(params), params, options, "launching combine");
 }

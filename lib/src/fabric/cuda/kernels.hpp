@@ -20,10 +20,10 @@ struct launch_options {
   bool programmatic = false;
 };
 
-/// Loads the kernels that a workspace of these extents may need on the current device, and runs each
-/// once on nothing, on `stream`, so that no code is loaded and no stack is made room for while a peer waits; allows
-/// each its scratch. Waits for the stream. Returns how many blocks of each width fit a multiprocessor, 0 when the
-/// scratch is more than there is. Throws cuda_error.
+/// Loads the kernels that a workspace of these dimensions may need on the current device, and runs each once on
+/// nothing, on `stream`, so that no code is loaded and no stack is made room for while a peer waits; allows each its
+/// scratch. Waits for the stream. Returns how many blocks of each width fit a multiprocessor, 0 when the scratch is
+/// more than there is. Throws cuda_error.
 kernel_room prepare_kernels(const layout::extents& dims, const scratch_need& scratch, cudaStream_t stream);
 
 /// Enqueue on the current device. Throw cuda_error.

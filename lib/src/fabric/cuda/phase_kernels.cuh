@@ -4,6 +4,7 @@
 
 #include "fabric/cuda/cuda_block.cuh"
 #include "fabric/cuda/phase_kernels.hpp"
+#include "fabric/cuda/thin_kernels.cuh"
 #include "protocol/fence_combine.hpp"
 #include "protocol/fence_dispatch.hpp"
 #include "protocol/lamport_combine.hpp"
@@ -11,17 +12,6 @@
 
 namespace switchyard::cuda {
 namespace {
-
-extern __shared__ __align__(128) std::byte shared[];
-
-/// Brings the parameters near, all of them at once: their first use would wait for each line in turn.
-template <class Params>
-__device__ __forceinline__ void fetch_parameters(const Params& params) {
-  constexpr std::uint32_t line_words = 16;
-  const auto* words = reinterpret_cast<const std::uint32_t*>(&params);
-#pragma unroll
-  for (std::uint32_t i = 0; i < sizeof(Params) / sizeof(*words); i += line_words) asm volatile("" ::"r"(words[i]));
-}
 
 // A null workspace asks for nothing: that is how a kernel is brought onto a device before anybody waits for it.
 // Nothing is read or written before the previous launch on the stream has ended (invariant 10).

@@ -29,6 +29,19 @@ struct phase_kernels {
   }
 };
 
+/// Combines in low precision, of every dtype and format, with rank masks or without.
+struct quantised_kernels {
+  using pointer = void (*)(protocol::quantised_combine_params);
+  pointer combine;
+  pointer lamport_combine;
+
+  [[nodiscard]] pointer of(const protocol::combine_params& params) const {
+    return protocol::transport_of(params.words) == transport::lamport ? lamport_combine : combine;
+  }
+};
+/// `block_threads`: wide_block or narrow_block.
+quantised_kernels quantised_kernels_of(std::uint32_t block_threads);
+
 /// Of wide blocks, for workspaces without rank masks and load statistics: these have no code for them, which would cost
 /// every step of few tokens half a microsecond (results/h200x2-nv18/LOG.md, 8).
 phase_kernels wide_kernels();

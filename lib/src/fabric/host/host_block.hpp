@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fabric/host/quantised_rows.hpp"
 #include "protocol/block.hpp"
 #include "protocol/lamport_rows.hpp"
 
@@ -212,6 +213,34 @@ class host_block {
   static void add_unit(unit_sum& sum, protocol::word_pair words, bool first, bool alone, dtype type);
   static protocol::word_pair rounded_unit(const unit_sum& sum, bool alone, dtype type);
 
+  static void put_quantised(std::byte* out, const std::byte* in, const protocol::quantised_shape& shape) {
+    quantise_blocks(out, in, shape, {0, blocks_of(shape)});
+  }
+  template <class RowAt, class IsOwn>
+  static void sum_quantised(std::byte* out, std::uint32_t num_rows, RowAt row_at, IsOwn is_own,
+                            const protocol::quantised_shape& shape) {
+    sum_quantised_blocks(out, num_rows, row_at, is_own, shape, {0, blocks_of(shape)});
+  }
+  template <class RowAt, class IsOwn>
+  static void sum_quantised_blocks(std::byte* out, std::uint32_t num_rows, RowAt row_at, IsOwn is_own,
+                                   const protocol::quantised_shape& shape, block_range blocks) {
+    summed_row rows[max_top_k];
+    for (std::uint32_t i = 0; i < num_rows; ++i) rows[i] = {row_at(i), is_own(i)};
+    sum_blocks(out, rows, num_rows, shape, blocks);
+  }
+  using quantised_sum = host::quantised_sum;
+  static protocol::quantised_unit quantise_unit(const std::byte* row, std::uint32_t unit,
+                                                const protocol::quantised_shape& shape) {
+    return host::quantise_unit(row, unit, shape);
+  }
+  static void add_quantised(quantised_sum& sum, const protocol::quantised_unit& unit, bool first) {
+    host::add_quantised(sum, unit, first);
+  }
+  static void store_quantised_sum(std::byte* out, std::uint32_t unit, const quantised_sum& sum,
+                                  const protocol::quantised_shape& shape) {
+    host::store_quantised_sum(out, unit, sum, shape);
+  }
+
   static void reduce_rows(std::byte* out, const std::byte* const* rows, std::uint32_t num_rows, std::uint64_t elements,
                           dtype type);
 
@@ -220,6 +249,6 @@ class host_block {
   std::uint32_t index_;
 };
 
-static_assert(protocol::block<host_block>);
+static_assert(protocol::quantising_block<host_block>);
 
 }  // namespace switchyard::host
