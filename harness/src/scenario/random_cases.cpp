@@ -95,7 +95,6 @@ void draw_run(random_draft& draft) {
   auto& random = draft.random;
   const auto& shape = draft.shape;
   draw_transport(draft);
-  draw_low_precision(draft);
   draw_masks(draft);
   if (random.chance(2, 3)) draft.set("blocks", random.number(1, 8, {1, 2, 3}));
   if (shape.workers > 1 || random.chance(1, 4)) draft.set("workers", shape.workers);
@@ -142,6 +141,7 @@ field_settings draw_settings(std::uint64_t seed, std::uint64_t number, const ran
   draw_values(draft);
   draw_run(draft);
   draw_fault(draft);
+  draw_low_precision(draft);
   return std::move(draft.settings);
 }
 
