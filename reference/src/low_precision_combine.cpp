@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Low precision from the published rules of e4m3 (OCP 8-bit Floating Point Specification 1.0), in floating-point
-// arithmetic: a number of units in the last place, rounded by the machine.
+// Low precision as spec/low_precision.hpp has it, in floating-point arithmetic.
 #include "switchyard/reference/low_precision_combine.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "element_blocks.hpp"
+#include "switchyard/reference/small_floats.hpp"
 
 namespace switchyard::reference {
 namespace {
 
-constexpr float largest = 448.0F;
-constexpr int least_exponent = -6;  // of normal numbers; subnormals have the last place of these
-constexpr int fraction_bits = 3;
-constexpr std::uint8_t nan_bits = 0x7F;
-constexpr std::uint8_t sign_bit = 0x80;
-
 /// The scale of a block of values.
-float block_scale(std::span<const float> values) {
+float scale_of_values(std::span<const float> values) {
   float amax = 0;
   for (const float value : values) {
     if (!std::isfinite(value)) return 1;
     amax = std::max(amax, std::fabs(value));
   }
-  const float scale = amax / largest;
+  const float scale = amax / largest_e4m3;
   return scale == 0 ? 1 : scale;  // amax is 0, or so small that the quotient is: zeros must not become 0 / 0
 }
 
@@ -43,29 +36,6 @@ std::vector<float> widened(const std::byte* row, std::size_t elements, dtype typ
 
 }  // namespace
 
-std::uint8_t fp32_to_e4m3(float value) {
-  if (std::isnan(value)) return nan_bits;
-  const std::uint8_t sign = std::signbit(value) ? sign_bit : 0;
-  const float magnitude = std::min(std::fabs(value), largest);
-  if (magnitude == 0) return sign;
-  const int exponent = std::max(std::ilogb(magnitude), least_exponent);
-  // Exact but for the rounding to a whole number, which is to even in the default mode. From 8 to 16 for a normal
-  // number; 16 is the first one of the next exponent, and its bits follow upon those of 15.
-  const auto places = static_cast<int>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
-  return static_cast<std::uint8_t>(sign | ((exponent - least_exponent) * (1 << fraction_bits) + places));
-}
-
-float e4m3_to_fp32(std::uint8_t bits) {
-  const int magnitude = bits & nan_bits;
-  if (magnitude == nan_bits) return std::numeric_limits<float>::quiet_NaN();
-  const int biased = magnitude >> fraction_bits;
-  const int fraction = magnitude & 7;
-  const int places = biased == 0 ? fraction : fraction + 8;
-  const int exponent = biased == 0 ? least_exponent : biased + least_exponent - 1;
-  const float value = std::ldexp(static_cast<float>(places), exponent - fraction_bits);
-  return (bits & sign_bit) != 0 ? -value : value;
-}
-
 void low_precision_values(const std::byte* row, std::size_t elements, dtype type, low_precision format, float* values) {
   with_element(type, [&]<typename Element>(Element) { widen<Element>(row, elements, values); });
   const std::span all(values, elements);
@@ -75,7 +45,7 @@ void low_precision_values(const std::byte* row, std::size_t elements, dtype type
     case low_precision::fp8_block_scaled:
       for (std::size_t first = 0; first < elements; first += scaled_block_elements) {
         const auto block = all.subspan(first, std::min(scaled_block_elements, elements - first));
-        count_as(block, block_scale(block));
+        count_as(block, scale_of_values(block));
       }
       return;
   }

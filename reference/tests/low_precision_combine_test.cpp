@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rows.hpp"
+#include "switchyard/reference/small_floats.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::reference {

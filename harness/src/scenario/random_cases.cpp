@@ -98,7 +98,6 @@ void draw_run(random_draft& draft) {
   auto& random = draft.random;
   const auto& shape = draft.shape;
   draw_transport(draft);
-  draw_low_precision(draft);
   draw_masks(draft);
   if (random.chance(2, 3)) draft.set("blocks", random.number(1, 8, {1, 2, 3}));
   if (shape.workers > 1 || random.chance(1, 4)) draft.set("workers", shape.workers);
@@ -166,6 +165,7 @@ field_settings draw_settings(std::uint64_t seed, std::uint64_t number, const ran
   draw_values(draft);
   draw_run(draft);
   draw_fault(draft);
+  draw_low_precision(draft);
   draw_lacking_room(draft);
   return std::move(draft.settings);
 }

@@ -30,7 +30,7 @@ std::int64_t draw_budget(corner_random& random, const random_limits& limits) {
   return std::max<std::int64_t>(1, most / share);
 }
 
-/// The case that needs the most memory of all that can be drawn inside a shape.
+/// The case that needs the most memory of all that can be drawn inside a shape, but for low precision.
 case_spec largest_case(const random_shape& shape) {
   case_spec spec;
   spec.ep_size = static_cast<int>(shape.ranks);
@@ -50,9 +50,17 @@ case_spec largest_case(const random_shape& shape) {
   return spec;
 }
 
+/// In low precision long rows take less, and short ones more, because their scales have a line of their own.
+std::size_t most_required_bytes(const random_shape& shape) {
+  auto spec = largest_case(shape);
+  const auto as_they_are = required_bytes(spec);
+  spec.low_precision_combine = low_precision::fp8_block_scaled;
+  return std::max(as_they_are, required_bytes(spec));
+}
+
 /// Halves sizes until the case fits into memory; each turn of the loop halves one of three sizes.
 void fit_into_memory(random_shape& shape, const random_limits& limits) {
-  while (required_bytes(largest_case(shape)) > limits.max_bytes) {
+  while (most_required_bytes(shape) > limits.max_bytes) {
     if (shape.capacity > 1 && shape.capacity >= shape.hidden_size) {
       shape.capacity /= 2;
     } else if (shape.hidden_size > 1) {

@@ -16,6 +16,7 @@
 #include "protocol/routing.hpp"
 #include "switchyard/reference/golden_model.hpp"
 #include "switchyard/reference/low_precision_combine.hpp"
+#include "switchyard/reference/small_floats.hpp"
 
 namespace switchyard {
 namespace {

@@ -12,12 +12,6 @@
 
 namespace switchyard::reference {
 
-/// The e4m3 nearest to `value`, ties to even; magnitudes above 448, infinity included, become 448; subnormals and the
-/// sign of zeros are kept; NaN becomes 0x7F.
-std::uint8_t fp32_to_e4m3(float value);
-/// Exact; 0x7F and 0xFF are NaN.
-float e4m3_to_fp32(std::uint8_t bits);
-
 /// What the elements of a row count as in the sum, in fp32: y of spec/low_precision.hpp, and x itself for
 /// low_precision::none. `row`: `elements` elements of `type`, no alignment needed; `values`: as many.
 void low_precision_values(const std::byte* row, std::size_t elements, dtype type, low_precision format, float* values);
