@@ -275,6 +275,8 @@ SWITCHYARD_DEVICE_APART void raise_from_wait(handed_over<Block> block, const wor
   fault.code = status == wait_status::probed ? fault_code::order_mismatch : fault_code::timeout;
   fault.awaited = what;
   fault.rank = about;
+  // By fence blocks without roles wait for statistics while others wait for headers: who has sent none lacks more.
+  if (what == awaited::statistics && !has_header(block, ws, frame, about)) fault.awaited = awaited::header;
   raise(block, ws, frame, fault);
 }
 
