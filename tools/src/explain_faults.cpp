@@ -100,8 +100,9 @@ std::vector<explanation> fault_explanations() {
        "A peer that stopped in the middle, a slow or broken path for bulk data, or a lost signal.",
        "Whether small cases pass on the same pair of ranks; then the path, not the rank, is the suspect."},
       {awaited_kind, to_string(awaited::statistics),
-       "A peer's load statistics, which it sends right behind its header.",
-       "A peer that stopped in the middle of what it sends without rows, or a lost store.",
+       "A peer's load statistics, which it sends before its header by fence, and behind it by lamport. The header is "
+       "here: where it is lacking too, the record says header.",
+       "A lost store; by lamport also a peer that stopped between the two.",
        "What the missing ranks did last; whether the same pair of ranks loses rows as well."},
   };
 }

@@ -37,7 +37,7 @@ due_refusal refusal_of(const case_spec& spec) {
 }
 
 void check_refusal(const due_refusal& due, const std::string& told) {
-  const bool names_both = told.find(due.field + " is " + std::to_string(due.needed)) != std::string::npos &&
+  const bool names_both = told.find(due.field + " is " + std::to_string(due.needed) + ",") != std::string::npos &&
                           told.find(" " + std::to_string(due.given) + " ") != std::string::npos;
   if (names_both) return;
   const auto rule = "must be refused for " + due.field + ", of which " + std::to_string(due.needed) +

@@ -17,7 +17,7 @@ case_spec lacking(lacking_room what, dispatch_format format) {
   return spec;
 }
 
-case_result run(const case_spec& spec) {
+case_result run_refused(const case_spec& spec) {
   arena memory(small_arena_bytes);
   return run_case(spec, memory, {});
 }
@@ -30,7 +30,7 @@ TEST(run_case_refused, passes_where_every_step_is_refused_on_every_rank) {
                                      {lacking_room::hidden_states_scale, dispatch_format::fp8_block128},
                                      {lacking_room::extra, dispatch_format::mxfp8},
                                      {lacking_room::eplb_stats, dispatch_format::mxfp8}}) {
-    const auto result = run(lacking(what, format));
+    const auto result = run_refused(lacking(what, format));
     EXPECT_EQ(result.status, case_status::pass) << to_string(what) << ' ' << to_string(format) << explain(result);
     EXPECT_TRUE(result.times.empty()) << "no step has run";
   }
@@ -40,7 +40,7 @@ TEST(run_case_refused, passes_where_every_step_is_refused_on_every_rank) {
 TEST(run_case_refused, fails_where_a_step_is_not_refused) {
   auto spec = lacking(lacking_room::hidden_states, dispatch_format::mxfp4);
   spec.timeout = std::chrono::milliseconds(500);
-  const auto result = run(spec);
+  const auto result = run_refused(spec);
   EXPECT_EQ(result.status, case_status::fail);
   EXPECT_NE(result.reason.find("must be refused for hidden_states.row_bytes, of which 32 are needed and 32 fit"),
             std::string::npos)
@@ -49,7 +49,7 @@ TEST(run_case_refused, fails_where_a_step_is_not_refused) {
 
 TEST(run_case_refused, is_not_the_case_itself) {
   for (const auto format : {dispatch_format::bf16, dispatch_format::nvfp4, dispatch_format::mxfp8}) {
-    const auto result = run(lacking(lacking_room::nothing, format));
+    const auto result = run_refused(lacking(lacking_room::nothing, format));
     EXPECT_EQ(result.status, case_status::pass) << explain(result);
   }
 }

@@ -38,8 +38,8 @@ struct dispatch_options {
   /// This rank's load statistics, int32 [length] in memory of the fabric's device, 16-byte aligned, unchanged until the
   /// phase ends on its stream: opaque integers, whoever counts what, such as tokens by global expert. length <=
   /// eplb_stats_num_experts, equal on all ranks; ranks that declare different ones are a step_mismatch of the field
-  /// eplb_stats_length. Empty: none in this step. They travel whatever num_tokens is. A captured dispatch reads them
-  /// anew in each replay.
+  /// eplb_stats_length. Empty: none in this step. They travel whatever num_tokens is. A captured dispatch keeps the
+  /// pointer and the length, and reads the integers anew on every replay.
   std::span<const std::int32_t> eplb_local_stats = {};
 };
 

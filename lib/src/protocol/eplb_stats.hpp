@@ -71,7 +71,9 @@ SWITCHYARD_DEVICE_APART bool receive_statistics(handed_over<Block> block, const 
           return true;
         },
         bounds_for(frame, awaited::statistics), [] { return false; });
-    complete = settle(block, ws, frame, status, awaited::statistics, source);
+    // By fence other blocks wait for headers meanwhile: who has sent none lacks more than statistics.
+    const bool entered = status == wait_status::ready || has_header(block, ws, frame, source);
+    complete = settle(block, ws, frame, status, entered ? awaited::statistics : awaited::header, source);
   }
   block.sync();
   return complete;

@@ -51,29 +51,55 @@ SWITCHYARD_DEVICE bool has_notice(Block& block, const phase_frame& frame) {
   return is_told<Block::may_mask>(frame.bounds, block.poll(frame.bounds.notice));
 }
 
-/// Whether all that `source` owes this rank in the phase is here: its header, and the flags of its rows. Of Lamport
-/// phases: the fixed words and who is to come; rows raise no flags, and one that was taken reads as one that has not
-/// come: raise() adds who was waited for, as it does for statistics. [thread]
+/// Whether the whole header of `source` is here; of Lamport phases: the fixed words that they send. [thread]
+template <block Block>
+SWITCHYARD_DEVICE bool has_header(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                  std::int32_t source) {
+  const std::uint64_t tokens = declared(frame, header_word::runtime_max_tokens_per_rank);
+  const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
+  const bool lamport = is_lamport(frame);
+  const auto end = lamport ? bitmap_word : bitmap_word + (tokens + 31) / 32;
+  SWITCHYARD_ROLLED
+  for (std::uint64_t i = 0; i < end; ++i) {
+    if (!(lamport && is_posted_apart(i)) && layout::tag_of(block.poll(words + i)) != frame.epoch) return false;
+  }
+  return true;
+}
+
+/// Whether as many integers of `source`'s statistics as this rank declares are here. Their words are never re-armed, so
+/// ones that were taken still have their tags. [thread]
+template <block Block>
+SWITCHYARD_DEVICE_APART bool has_statistics(Block& block, const workspace_handle& ws, const phase_frame& frame,
+                                            std::int32_t source) {
+  if (frame.which != phase::dispatch) return true;
+  const auto* words = ws.statistics(ws.rank, source);
+  SWITCHYARD_ROLLED
+  for (std::uint32_t i = 0; i < declared(frame, header_word::eplb_stats_length); ++i) {
+    if (layout::tag_of(block.poll(words + i)) != frame.epoch) return false;
+  }
+  return true;
+}
+
+/// Whether all that `source` owes this rank in the phase, but for statistics, is here: its header, and the flags of its
+/// rows. Of Lamport phases: the fixed words and who is to come; rows raise no flags, and one that was taken reads as
+/// one that has not come: raise() adds who was waited for. [thread]
 template <block Block>
 SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                          std::int32_t source) {
+  if (!has_header(block, ws, frame, source)) return false;
   const std::uint64_t tokens = declared(frame, header_word::runtime_max_tokens_per_rank);
-  const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
   const bool lamport = is_lamport(frame);
-  const auto header_end = lamport ? bitmap_word : bitmap_word + (tokens + 31) / 32;
+  const bool dispatches = frame.which == phase::dispatch;
   SWITCHYARD_ROLLED
-  for (std::uint64_t i = 0; i < header_end; ++i) {
-    if (!(lamport && is_posted_apart(i)) && !is_fresh(words + i)) return false;
-  }
-  SWITCHYARD_ROLLED
-  for (std::uint32_t token = 0; lamport && frame.which == phase::dispatch && token < tokens; ++token) {
+  for (std::uint32_t token = 0; lamport && dispatches && token < tokens; ++token) {
     if (!is_fresh(ws.presence(ws.rank, source, token))) return false;
   }
   if (lamport) return true;
+  const auto* words = ws.header(ws.rank, frame.which, frame.parity, source);
   const auto bits_at = [&](std::uint64_t w) { return layout::data_of(block.poll(words + bitmap_word + w)); };
   const std::uint64_t rows = count_bits(bits_at, 0, tokens);
-  if (frame.which == phase::dispatch) return rows == 0 || is_fresh(ws.dispatch_flag(ws.rank, source));
+  if (dispatches) return rows == 0 || is_fresh(ws.dispatch_flag(ws.rank, source));
   if (source == ws.rank) return true;  // a rank sums the outputs of its own experts where they are
   const std::uint64_t chunk_tokens = declared(frame, header_word::chunk_tokens);
   SWITCHYARD_ROLLED
@@ -89,7 +115,8 @@ SWITCHYARD_DEVICE_APART rank_set incomplete_peers(Block& block, const workspace_
   const auto active = active_in(block, ws, frame.which);
   SWITCHYARD_ROLLED
   for (std::int32_t source = 0; source < ws.ep_size; ++source) {
-    if (active.contains(source) && !is_complete(block, ws, frame, source)) insert(missing, source);
+    if (!active.contains(source)) continue;
+    if (!has_statistics(block, ws, frame, source) || !is_complete(block, ws, frame, source)) insert(missing, source);
   }
   return missing;
 }
@@ -143,8 +170,7 @@ SWITCHYARD_DEVICE_APART void raise_as_of(Block& block, const workspace_handle& w
     fault.waited_ns = block.now_ns() - frame.start_ns;
     fault.timeout_ns = frame.timeout_ns;
     fault.missing = incomplete_peers(block, ws, frame);
-    const bool adds = fault.awaited == awaited::statistics || (is_lamport(frame) && fault.awaited == awaited::rows);
-    if (adds && fault.rank >= 0) insert(fault.missing, fault.rank);
+    if (is_lamport(frame) && fault.awaited == awaited::rows && fault.rank >= 0) insert(fault.missing, fault.rank);
     if (fault.origin < 0) fault.origin = ws.rank;
     tell_arrivals(block, ws, frame.which, frame.epoch, frame.parity);
     block.record(ws.mailbox, fault);

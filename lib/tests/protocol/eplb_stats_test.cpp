@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "injection/injecting_host_fabric.hpp"
-#include "support/masked_group.hpp"
+#include "support/eplb_stats_group.hpp"
 #include "support/team_block.hpp"
 
 namespace switchyard {
@@ -13,17 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::host_group;
+using test::most_stats;
 using test::on_every_rank;
-
-constexpr std::size_t most_stats = 37;
-
-test::group_options stats_group(int ep_size, choice lamport) {
-  auto options = test::masked_group(ep_size, lamport);
-  options.config.enable_rank_mask = false;
-  options.params.num_experts = 64;
-  options.config.eplb_stats_num_experts = most_stats;
-  return options;
-}
+using test::stats_group;
 
 /// Integer i of what `rank` gives in `step`: any bits, and never what it gave before.
 std::int32_t stat(int rank, int step, std::size_t i) {
@@ -38,6 +30,7 @@ struct stats_step {
   std::int64_t tokens_per_rank = 12;
   int num_tokens = 12;
   std::vector<std::int32_t> gathered = {};
+  transport taken = transport::fence;
   const std::int32_t* view = nullptr;
 };
 
@@ -50,6 +43,7 @@ void run_stats_step(host_group& group, int rank, stats_step& what) {
   test::token_batch batch(rank, instance.params(), test::spread_ids(group.ep_size(), what.num_tokens));
   const auto received =
       instance.dispatch(batch.inputs(), {what.tokens_per_rank, {local.as<const std::int32_t>(), what.length}}, stream);
+  what.taken = received.transport;
   stream.enqueue([&] {
     const auto stats = received.eplb_gathered_stats;
     what.gathered.assign(stats.begin(), stats.end());
@@ -74,6 +68,8 @@ void expect_stats(const stats_step& is, int ep_size, const rank_set& mask) {
   }
 }
 
+transport taken_by(choice lamport) { return lamport == choice::off ? transport::fence : transport::lamport; }
+
 class eplb_stats : public testing::TestWithParam<choice> {};
 
 // Ranks without tokens, steps without any, other lengths, none, and first epochs that wrap.
@@ -92,6 +88,7 @@ TEST_P(eplb_stats, are_those_of_this_step_in_every_step) {
         what.num_tokens = step % 5 == 4 ? 0 : (step + rank) % 3 * 6;
         run_stats_step(group, rank, what);
         expect_stats(what, 4, test::all_but(4, {}));
+        EXPECT_EQ(what.taken, taken_by(GetParam())) << step;
         if (view == nullptr) view = what.view;
         EXPECT_EQ(what.view, view) << "the address depends on the layout alone";
       }
@@ -107,9 +104,11 @@ TEST_P(eplb_stats, do_not_depend_on_the_transport_of_the_step_before) {
   on_every_rank(3, [&](int rank) {
     for (int step = 0; step < 30; ++step) {
       stats_step what{step};
-      what.tokens_per_rank = (step / (GetParam() == choice::off ? 1 : 2)) % 2 == 0 ? 12 : 40;
+      const bool few = (step / (GetParam() == choice::off ? 1 : 2)) % 2 == 0;
+      what.tokens_per_rank = few ? 12 : 40;
       run_stats_step(group, rank, what);
       expect_stats(what, 3, test::all_but(3, {}));
+      EXPECT_EQ(what.taken, few ? transport::lamport : transport::fence) << step;
     }
   });
 }
@@ -207,35 +206,6 @@ TEST_P(eplb_stats, of_different_lengths_are_a_step_mismatch) {
       for (const auto each : received.eplb_gathered_stats) EXPECT_EQ(each, 0) << "a failed dispatch leaves zeros";
     });
   }
-}
-
-TEST_P(eplb_stats, that_never_come_are_missed_by_name) {
-  auto options = stats_group(3, GetParam());
-  options.config.timeout = options.config.warmup_timeout = 300ms;
-  const auto lost = std::make_shared<injection::injector>(injection::mutation{.op = injection::operation::post,
-                                                                              .what = injection::effect::drop,
-                                                                              .region = layout::region::eplb_inbox,
-                                                                              .rank = 2,
-                                                                              .peer = 0});
-  options.make_fabric = [&](int) { return injection::make_injecting_host_fabric(lost); };
-  host_group group(options);
-  on_every_rank(3, [&](int rank) {
-    auto& instance = group.instance(rank);
-    test::aligned_bytes local(4 * most_stats, 0x11);
-    test::token_batch batch(rank, instance.params(), test::spread_ids(3, 9));
-    const auto received =
-        instance.dispatch(batch.inputs(), {12, {local.as<const std::int32_t>(), most_stats}}, group.stream(rank));
-    group.stream(rank).synchronize();
-    if (rank != 0) return;
-    const auto fault = instance.status();
-    ASSERT_TRUE(fault);
-    EXPECT_EQ(fault->code, fault_code::timeout);
-    EXPECT_EQ(fault->awaited, awaited::statistics);
-    EXPECT_EQ(fault->rank, 2);
-    EXPECT_TRUE(contains(fault->missing, 2));
-    EXPECT_FALSE(contains(fault->missing, 1));
-    for (const auto each : received.eplb_gathered_stats) EXPECT_EQ(each, 0) << "a failed dispatch leaves zeros";
-  });
 }
 
 // One block too: a clerk that is a worker besides.

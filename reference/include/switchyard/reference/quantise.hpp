@@ -59,8 +59,9 @@ constexpr std::uint32_t larger_magnitude(std::uint32_t magnitude, float value) n
 /// The scale of a block whose largest magnitude, by larger_magnitude, is `amax_bits`.
 ///
 /// fp8: tensor_scale, of which nothing travels.
-/// fp8_block128: the fp32 amax / 448, as DeepSeek-V3 has it; 1 where that is 0 or amax is not finite, so that NaNs and
-///   infinities show in their own elements alone.
+/// fp8_block128: the fp32 amax / 448, as DeepSeek-V3 has it; 1 where that is 0 or amax is not finite. In a block with a
+///   NaN or an infinity, finite elements are thus cast as they are: those above 448 saturate, as infinities do, and
+///   those too small for e4m3 are zeros. NaNs stay NaN.
 /// mxfp8, mxfp4: e8m0, OCP MX 1.0 section 6.3: the largest power of two that is at most amax, divided by that of the
 ///   element type (2^8 of e4m3, 2^2 of e2m1), so it is rounded down and large elements may saturate; at least 2^-127,
 ///   which a block of zeros has too. A block with a NaN or an infinity, which the standard leaves open, has the scale

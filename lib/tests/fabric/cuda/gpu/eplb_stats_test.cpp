@@ -58,6 +58,7 @@ void run(choice lamport, bool replayed) {
     const dispatch_options options{shape.tokens_per_rank,
                                    {reinterpret_cast<const std::int32_t*>(mine.local.data()), length}};
     const auto received = group.instance(rank).dispatch(step.inputs(), options, group.stream(rank));
+    EXPECT_EQ(received.transport, lamport == choice::off ? transport::fence : transport::lamport);
     test::check_cuda(cudaMemcpyAsync(mine.kept.data(), received.eplb_gathered_stats.data(), mine.kept.size(),
                                      cudaMemcpyDeviceToDevice, group.stream(rank)));
     step.combine(group.instance(rank), group.stream(rank));
