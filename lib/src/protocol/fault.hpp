@@ -66,23 +66,10 @@ SWITCHYARD_DEVICE bool has_header(Block& block, const workspace_handle& ws, cons
   return true;
 }
 
-/// Whether as many integers of `source`'s statistics as this rank declares are here. Their words are never re-armed, so
-/// ones that were taken still have their tags. [thread]
-template <block Block>
-SWITCHYARD_DEVICE_APART bool has_statistics(Block& block, const workspace_handle& ws, const phase_frame& frame,
-                                            std::int32_t source) {
-  if (frame.which != phase::dispatch) return true;
-  const auto* words = ws.statistics(ws.rank, source);
-  SWITCHYARD_ROLLED
-  for (std::uint32_t i = 0; i < declared(frame, header_word::eplb_stats_length); ++i) {
-    if (layout::tag_of(block.poll(words + i)) != frame.epoch) return false;
-  }
-  return true;
-}
-
-/// Whether all that `source` owes this rank in the phase, but for statistics, is here: its header, and the flags of its
-/// rows. Of Lamport phases: the fixed words and who is to come; rows raise no flags, and one that was taken reads as
-/// one that has not come: raise() adds who was waited for. [thread]
+/// Whether all that `source` owes this rank in the phase is here: its header, the flags of its rows, and in a dispatch
+/// as many integers of statistics as this rank has declared; their words are never re-armed, so ones that were taken
+/// still have their tags. Of Lamport phases: the fixed words, who is to come, and statistics; rows raise no flags, and
+/// one that was taken reads as one that has not come: raise() adds who was waited for. [thread]
 template <block Block>
 SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& ws, const phase_frame& frame,
                                          std::int32_t source) {
@@ -91,6 +78,11 @@ SWITCHYARD_DEVICE_APART bool is_complete(Block& block, const workspace_handle& w
   const auto is_fresh = [&](const std::uint64_t* word) { return layout::tag_of(block.poll(word)) == frame.epoch; };
   const bool lamport = is_lamport(frame);
   const bool dispatches = frame.which == phase::dispatch;
+  const auto length = dispatches ? declared(frame, header_word::eplb_stats_length) : 0;
+  SWITCHYARD_ROLLED
+  for (std::uint32_t i = 0; i < length; ++i) {
+    if (!is_fresh(ws.statistics(ws.rank, source) + i)) return false;
+  }
   SWITCHYARD_ROLLED
   for (std::uint32_t token = 0; lamport && dispatches && token < tokens; ++token) {
     if (!is_fresh(ws.presence(ws.rank, source, token))) return false;
@@ -115,8 +107,7 @@ SWITCHYARD_DEVICE_APART rank_set incomplete_peers(Block& block, const workspace_
   const auto active = active_in(block, ws, frame.which);
   SWITCHYARD_ROLLED
   for (std::int32_t source = 0; source < ws.ep_size; ++source) {
-    if (!active.contains(source)) continue;
-    if (!has_statistics(block, ws, frame, source) || !is_complete(block, ws, frame, source)) insert(missing, source);
+    if (active.contains(source) && !is_complete(block, ws, frame, source)) insert(missing, source);
   }
   return missing;
 }
