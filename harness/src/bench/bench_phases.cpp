@@ -8,7 +8,7 @@
 namespace switchyard::harness {
 namespace {
 
-constexpr int warm_up_launches = 3;
+constexpr int unstamped_launches = 3;
 constexpr std::uint64_t exchange_rounds = 64;  // the quickest one counts: some 50 us in all
 
 void append(std::vector<double>& to, const std::vector<double>& from) { to.insert(to.end(), from.begin(), from.end()); }
@@ -81,7 +81,7 @@ void time_phases(const column_context& with, bench_point& point) {
   const auto count = 2 * static_cast<std::size_t>(with.options.steps) + 1;
   bool comparable = true;
   double error_ns = 0;
-  for (int launch = -warm_up_launches; launch < with.options.stamped_launches; ++launch) {
+  for (int launch = -unstamped_launches; launch < with.options.stamped_launches; ++launch) {
     const auto before = compare_clocks(with.group);
     with.group.time_together([&](timed_rank& one) {
       check_cuda(cudaGraphLaunch(graphs[static_cast<std::size_t>(one.rank)].get(), one.stream.get()),
@@ -113,7 +113,7 @@ void time_streams(const column_context& with, bench_point& point) {
     auto& mine = events.emplace_back();
     for (std::size_t i = 0; i < 2 * steps + 1; ++i) mine.of_ends.push_back(make_event());
   }
-  for (int launch = -warm_up_launches; launch < with.options.stamped_launches; ++launch) {
+  for (int launch = -unstamped_launches; launch < with.options.stamped_launches; ++launch) {
     with.group.time_together(
         [&](timed_rank& one) {
           const auto buffers = with.group.fixed_buffers(one);
