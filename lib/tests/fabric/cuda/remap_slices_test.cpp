@@ -21,7 +21,7 @@ using test::all_but;
 using test::mock_driver;
 using test::on_every_rank;
 
-constexpr auto patience = std::chrono::seconds(20);
+constexpr auto remap_patience = std::chrono::seconds(20);
 constexpr int num_ranks = 3;
 
 /// Three ranks, each on a device of its own, that have connected.
@@ -32,7 +32,8 @@ class remap_slices_test : public testing::Test {
       auto& view = views_[static_cast<std::size_t>(rank)];
       view = std::make_unique<symmetric_memory>(api_, rank, rank, num_ranks, 100);
       connect_slices(
-          *backends_[static_cast<std::size_t>(rank)], api_, *view, handle_kind::posix_descriptor, [] {}, patience);
+          *backends_[static_cast<std::size_t>(rank)], api_, *view, handle_kind::posix_descriptor, [] {},
+          remap_patience);
     });
   }
 
@@ -49,8 +50,8 @@ class remap_slices_test : public testing::Test {
     on_every_rank(num_ranks, [&](int rank) {
       if (!contains(active, rank)) return;
       const auto before = seen(rank, rank);
-      const auto part = backends_[static_cast<std::size_t>(rank)]->part_of(active, patience);
-      const rank_meeting meeting("recover", *part, ranks, patience);
+      const auto part = backends_[static_cast<std::size_t>(rank)]->part_of(active, remap_patience);
+      const rank_meeting meeting("recover", *part, ranks, remap_patience);
       try {
         const auto settle = [&] { EXPECT_EQ(seen(rank, rank), before); };
         remap_slices(meeting, api_, *views_[static_cast<std::size_t>(rank)], rank, settle, [&] {
