@@ -11,7 +11,7 @@
 namespace switchyard::harness {
 namespace {
 
-constexpr int warm_up_launches = 3;
+constexpr int launches_before = 3;
 constexpr std::array all_schemes{nccl_scheme::all_gather, nccl_scheme::send_receive};
 constexpr std::array all_memories{nccl_memory::plain, nccl_memory::registered, nccl_memory::symmetric_window};
 
@@ -57,7 +57,7 @@ std::vector<std::vector<double>> time_part(nccl_group& group, nccl_step& step, s
   require_right(step, part);
   step.spoil();
   std::vector<std::vector<double>> samples(graphs.size());
-  for (int launch = -warm_up_launches; launch < options.launches; ++launch) {
+  for (int launch = -launches_before; launch < options.launches; ++launch) {
     const auto took = launch_together(group, graphs);
     for (std::size_t rank = 0; rank < took.size() && launch >= 0; ++rank) {
       samples[rank].push_back(took[rank] / options.steps);
