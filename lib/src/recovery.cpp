@@ -62,6 +62,43 @@ bool is_of_all(const comm_backend& backend, const recovery_terms& terms) {
                          std::to_string(place) + " of " + std::to_string(ranks.size()));
 }
 
+/// A caller's backend of the active ranks alone, whose faults name ranks as the group does.
+class backend_of_active final : public comm_backend {
+ public:
+  backend_of_active(comm_backend& given, std::vector<int> ranks) : given_(given), ranks_(std::move(ranks)) {}
+
+  [[nodiscard]] int rank() const noexcept override { return given_.rank(); }
+  [[nodiscard]] int size() const noexcept override { return given_.size(); }
+  [[nodiscard]] switchyard::group_id group_id() const noexcept override { return given_.group_id(); }
+  [[nodiscard]] int name_of(int place) const noexcept override { return ranks_[static_cast<std::size_t>(place)]; }
+  void allgather(std::span<const std::byte> mine, std::span<std::byte> all, std::chrono::nanoseconds timeout) override {
+    renaming([&] { given_.allgather(mine, all, timeout); });
+  }
+  void barrier(std::chrono::nanoseconds timeout) override {
+    renaming([&] { given_.barrier(timeout); });
+  }
+
+ private:
+  template <class Call>
+  void renaming(Call call) const {
+    try {
+      call();
+    } catch (const peer_fault& e) {
+      auto record = e.record();
+      record.missing = {};
+      for (int place = 0; place < size(); ++place) {
+        if (contains(e.record().missing, given_.name_of(place))) insert(record.missing, name_of(place));
+      }
+      throw peer_fault("recover: rank(s) " + names_of(record.missing) +
+                           " did not come; the backend, by its own numbers: " + e.what(),
+                       record);
+    }
+  }
+
+  comm_backend& given_;
+  std::vector<int> ranks_;  ///< of the group, by place
+};
+
 /// One of the active ranks, made of one of all. Null: the backend itself is to be used.
 std::shared_ptr<comm_backend> part_for(comm_backend& backend, const recovery_terms& terms,
                                        std::chrono::nanoseconds timeout) {
@@ -125,7 +162,8 @@ void recover_workspace(fabric_workspace& workspace, comm_backend& backend, const
   };
   const bool of_all = is_of_all(backend, terms);
   workspace.abort();  // poisons, and frees whatever waits, here and at the peers; some may be on their way here
-  const auto part = of_all ? part_for(backend, terms, remaining()) : nullptr;
+  const auto part = of_all ? part_for(backend, terms, remaining())
+                           : std::make_shared<backend_of_active>(backend, ranks_of(terms.active));
   const rank_meeting meeting("recover", part ? *part : backend, ranks_of(terms.active), remaining());
 
   const auto all = collective_step<standing>(meeting, [&] {
