@@ -2,6 +2,7 @@
 // After recover() every step is exact again, whatever went wrong before, and as often as one likes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
@@ -135,19 +136,27 @@ TEST(recover, names_the_ranks_that_do_not_come) {
   auto options = small_group();
   options.config.warmup_timeout = 300ms;
   recovering_group group(options);
+  std::array<std::chrono::nanoseconds, ranks> took{};
   test::on_every_rank(ranks, [&](int rank) {
     if (rank == 2) return;
+    const auto begin = std::chrono::steady_clock::now();
     try {
       group.recover(rank);
       ADD_FAILURE() << "rank " << rank << " recovered without rank 2";
     } catch (const peer_fault& e) {
       EXPECT_NE(std::string(e.what()).find("rank(s) 2 did not come within "), std::string::npos) << e.what();
       EXPECT_EQ(e.record().missing, test::all_but(ranks, {0, 1}));
+      EXPECT_GT(e.record().timeout_ns, 0U);
+      EXPECT_LE(e.record().timeout_ns, 300'000'000U) << "what was left of the warm-up timeout";
     }
+    took.at(static_cast<std::size_t>(rank)) = std::chrono::steady_clock::now() - begin;
     // It stays as it was left: poisoned.
     test::token_batch batch(rank, options.params, some_ids);
     EXPECT_THROW(group.group.instance(rank).dispatch(batch.inputs(), {}, group.group.stream(rank)), peer_fault);
   });
+  // The first to run out of patience speaks for both; it has waited for as long as it was told.
+  EXPECT_GE(std::max(took[0], took[1]), 300ms);
+  EXPECT_LT(std::max(took[0], took[1]), 5s);
 }
 
 TEST(recover, takes_all_ranks_or_says_why_not) {
