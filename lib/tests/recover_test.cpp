@@ -11,6 +11,7 @@
 #include <string>
 
 #include "layout/round_state.hpp"
+#include "support/kept_launches.hpp"
 #include "support/masked_group.hpp"
 
 namespace switchyard {
@@ -173,6 +174,43 @@ TEST(recover, takes_all_ranks_or_says_why_not) {
   EXPECT_THROW(instance.recover(*group.backends[1], without_itself), invalid_argument);
   EXPECT_THROW(instance.recover(*group.backends[0], all_of(ranks)), invalid_argument) << "another rank's backend";
   EXPECT_FALSE(instance.status()) << "a refused call changes nothing";
+}
+
+/// As where the device of a rank is lost: its abort fails.
+class lost_workspace final : public test::keeping_workspace {
+ public:
+  using keeping_workspace::keeping_workspace;
+  void abort() override { throw cuda_error("launching: the device is lost"); }
+};
+
+class losing_fabric final : public test::keeping_fabric {
+ public:
+  losing_fabric() : keeping_fabric(std::make_shared<test::launch_keeper>()) {}
+  std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
+    return std::make_unique<lost_workspace>(host::make_host_fabric()->open(request),
+                                            std::make_shared<test::launch_keeper>());
+  }
+};
+
+TEST(recover, names_a_rank_that_cannot_before_the_deadline) {
+  auto options = small_group();
+  options.config.warmup_timeout = 60s;
+  options.make_fabric = [](int rank) -> std::shared_ptr<fabric> {
+    if (rank == 1) return std::make_shared<losing_fabric>();
+    return host::make_host_fabric();
+  };
+  recovering_group group(options);
+  const auto begin = std::chrono::steady_clock::now();
+  test::on_every_rank(ranks, [&](int rank) {
+    try {
+      group.recover(rank);
+      ADD_FAILURE() << "rank " << rank << " recovered with one that is lost";
+    } catch (const peer_fault& e) {
+      EXPECT_EQ(std::string(e.what()), "recover: rank(s) 1 cannot; rank 1: launching: the device is lost");
+      EXPECT_EQ(e.record().missing, test::all_but(ranks, {0, 2}));
+    }
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
 }
 
 std::ptrdiff_t open_descriptors() {

@@ -172,7 +172,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
     handle_.round().fault_elected = handle_.round().fault_announced = handle_.round().poison = 1;
   }
 
-  void open_again() override {
+  void open_again(std::chrono::nanoseconds /*timeout*/) override {
     host_block block;
     auto& round = handle_.round();
     const std::lock_guard lock(part_->next_life);
