@@ -17,6 +17,7 @@ namespace {
 
 /// One rank's part of the gathering; plain bytes.
 struct standing {
+  step_verdict verdict;  ///< not ready: it can take no part, as where its device is lost
   std::uint32_t drained = 0;
   std::uint32_t epoch = 0;
   std::uint32_t incarnation = 0;
@@ -62,6 +63,43 @@ bool is_of_all(const comm_backend& backend, const recovery_terms& terms) {
                          std::to_string(place) + " of " + std::to_string(ranks.size()));
 }
 
+/// A caller's backend of the active ranks alone, whose faults name ranks as the group does.
+class backend_of_active final : public comm_backend {
+ public:
+  backend_of_active(comm_backend& given, std::vector<int> ranks) : given_(given), ranks_(std::move(ranks)) {}
+
+  [[nodiscard]] int rank() const noexcept override { return given_.rank(); }
+  [[nodiscard]] int size() const noexcept override { return given_.size(); }
+  [[nodiscard]] switchyard::group_id group_id() const noexcept override { return given_.group_id(); }
+  [[nodiscard]] int name_of(int place) const noexcept override { return ranks_[static_cast<std::size_t>(place)]; }
+  void allgather(std::span<const std::byte> mine, std::span<std::byte> all, std::chrono::nanoseconds timeout) override {
+    renaming([&] { given_.allgather(mine, all, timeout); });
+  }
+  void barrier(std::chrono::nanoseconds timeout) override {
+    renaming([&] { given_.barrier(timeout); });
+  }
+
+ private:
+  template <class Call>
+  void renaming(Call call) const {
+    try {
+      call();
+    } catch (const peer_fault& e) {
+      auto record = e.record();
+      record.missing = {};
+      for (int place = 0; place < size(); ++place) {
+        if (contains(e.record().missing, given_.name_of(place))) insert(record.missing, name_of(place));
+      }
+      throw peer_fault("recover: rank(s) " + names_of(record.missing) +
+                           " did not come; the backend, by its own numbers: " + e.what(),
+                       record);
+    }
+  }
+
+  comm_backend& given_;
+  std::vector<int> ranks_;  ///< of the group, by place
+};
+
 /// One of the active ranks, made of one of all. Null: the backend itself is to be used.
 std::shared_ptr<comm_backend> part_for(comm_backend& backend, const recovery_terms& terms,
                                        std::chrono::nanoseconds timeout) {
@@ -76,16 +114,25 @@ std::shared_ptr<comm_backend> part_for(comm_backend& backend, const recovery_ter
 void check_standings(const std::vector<standing>& all, const std::vector<int>& ranks) {
   rank_set stuck{};
   rank_set kept_in{};
+  rank_set unable{};
+  std::string reasons;
   for (std::size_t place = 0; place < all.size(); ++place) {
     if (all[place].active != all[0].active) {
       throw invalid_argument("recover: active_ranks is " + names_of(all[place].active) + " on rank " +
                              std::to_string(ranks[place]) + " and " + names_of(all[0].active) + " on rank " +
                              std::to_string(ranks[0]) + ", must be equal");
     }
-    if (all[place].drained == 0) insert(stuck, ranks[place]);
+    if (all[place].verdict.outcome != step_outcome::ready) {
+      insert(unable, ranks[place]);
+      reasons += "; rank " + std::to_string(ranks[place]) + ": " + all[place].verdict.reason.data();
+    } else if (all[place].drained == 0) {
+      insert(stuck, ranks[place]);
+    }
     for (std::size_t word = 0; word < kept_in.size(); ++word) kept_in[word] |= all[place].kept_in[word];
   }
   fault_record record;
+  record.missing = unable;
+  if (unable != rank_set{}) throw peer_fault("recover: rank(s) " + names_of(unable) + " cannot" + reasons, record);
   record.missing = stuck;
   if (stuck != rank_set{}) {
     throw peer_fault("recover: the launches of rank(s) " + names_of(stuck) + " did not end", record);
@@ -124,20 +171,26 @@ void recover_workspace(fabric_workspace& workspace, comm_backend& backend, const
     return std::max<std::chrono::nanoseconds>(deadline - std::chrono::steady_clock::now(), {});
   };
   const bool of_all = is_of_all(backend, terms);
-  workspace.abort();  // poisons, and frees whatever waits, here and at the peers; some may be on their way here
-  const auto part = of_all ? part_for(backend, terms, remaining()) : nullptr;
+  // Poisons, and frees whatever waits, here and at the peers; some may be on their way here, so it comes first of all.
+  const auto aborted = judge([&] { workspace.abort(); });
+  const auto part = of_all ? part_for(backend, terms, remaining())
+                           : std::make_shared<backend_of_active>(backend, ranks_of(terms.active));
   const rank_meeting meeting("recover", part ? *part : backend, ranks_of(terms.active), remaining());
 
   const auto all = collective_step<standing>(meeting, [&] {
     standing mine;
     mine.active = terms.active;
-    // Half of the time, so that a rank whose launches do not end still comes to say so.
-    mine.drained = recovery.drain_for(timeout / 2) ? 1 : 0;
-    if (mine.drained == 0) return mine;  // where it stands may be changing
-    const auto position = recovery.position();
-    mine.epoch = position.epoch;
-    mine.incarnation = position.incarnation;
-    mine.kept_in = recovery.keep_out(left_out_of(terms), std::min(timeout / 4, meeting.remaining()));
+    mine.verdict = aborted;
+    if (aborted.outcome != step_outcome::ready) return mine;
+    mine.verdict = judge([&] {
+      // Half of what is left, so that a rank whose launches do not end still comes to say so.
+      mine.drained = recovery.drain_for(meeting.remaining() / 2) ? 1 : 0;
+      if (mine.drained == 0) return;  // where it stands may be changing
+      const auto position = recovery.position();
+      mine.epoch = position.epoch;
+      mine.incarnation = position.incarnation;
+      mine.kept_in = recovery.keep_out(left_out_of(terms), meeting.remaining() / 2);
+    });
     return mine;
   });
   check_standings(all, meeting.ranks());
@@ -152,7 +205,7 @@ void recover_workspace(fabric_workspace& workspace, comm_backend& backend, const
   ++start.at.incarnation;
   recovery.restart(start, meeting);
   meeting.backend().barrier(meeting.remaining());  // no peer's first launch may meet a workspace that is not new yet
-  recovery.open_again();
+  recovery.open_again(meeting.remaining());
 }
 
 }  // namespace switchyard

@@ -2,6 +2,7 @@
 // After recover() every step is exact again, whatever went wrong before, and as often as one likes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "layout/round_state.hpp"
+#include "support/kept_launches.hpp"
 #include "support/masked_group.hpp"
 
 namespace switchyard {
@@ -135,19 +137,27 @@ TEST(recover, names_the_ranks_that_do_not_come) {
   auto options = small_group();
   options.config.warmup_timeout = 300ms;
   recovering_group group(options);
+  std::array<std::chrono::nanoseconds, ranks> took{};
   test::on_every_rank(ranks, [&](int rank) {
     if (rank == 2) return;
+    const auto begin = std::chrono::steady_clock::now();
     try {
       group.recover(rank);
       ADD_FAILURE() << "rank " << rank << " recovered without rank 2";
     } catch (const peer_fault& e) {
       EXPECT_NE(std::string(e.what()).find("rank(s) 2 did not come within "), std::string::npos) << e.what();
       EXPECT_EQ(e.record().missing, test::all_but(ranks, {0, 1}));
+      EXPECT_GT(e.record().timeout_ns, 0U);
+      EXPECT_LE(e.record().timeout_ns, 300'000'000U) << "what was left of the warm-up timeout";
     }
+    took.at(static_cast<std::size_t>(rank)) = std::chrono::steady_clock::now() - begin;
     // It stays as it was left: poisoned.
     test::token_batch batch(rank, options.params, some_ids);
     EXPECT_THROW(group.group.instance(rank).dispatch(batch.inputs(), {}, group.group.stream(rank)), peer_fault);
   });
+  // The first to run out of patience speaks for both; it has waited for as long as it was told.
+  EXPECT_GE(std::max(took[0], took[1]), 300ms);
+  EXPECT_LT(std::max(took[0], took[1]), 5s);
 }
 
 TEST(recover, takes_all_ranks_or_says_why_not) {
@@ -164,6 +174,43 @@ TEST(recover, takes_all_ranks_or_says_why_not) {
   EXPECT_THROW(instance.recover(*group.backends[1], without_itself), invalid_argument);
   EXPECT_THROW(instance.recover(*group.backends[0], all_of(ranks)), invalid_argument) << "another rank's backend";
   EXPECT_FALSE(instance.status()) << "a refused call changes nothing";
+}
+
+/// As where the device of a rank is lost: its abort fails.
+class lost_workspace final : public test::keeping_workspace {
+ public:
+  using keeping_workspace::keeping_workspace;
+  void abort() override { throw cuda_error("launching: the device is lost"); }
+};
+
+class losing_fabric final : public test::keeping_fabric {
+ public:
+  losing_fabric() : keeping_fabric(std::make_shared<test::launch_keeper>()) {}
+  std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
+    return std::make_unique<lost_workspace>(host::make_host_fabric()->open(request),
+                                            std::make_shared<test::launch_keeper>());
+  }
+};
+
+TEST(recover, names_a_rank_that_cannot_before_the_deadline) {
+  auto options = small_group();
+  options.config.warmup_timeout = 60s;
+  options.make_fabric = [](int rank) -> std::shared_ptr<fabric> {
+    if (rank == 1) return std::make_shared<losing_fabric>();
+    return host::make_host_fabric();
+  };
+  recovering_group group(options);
+  const auto begin = std::chrono::steady_clock::now();
+  test::on_every_rank(ranks, [&](int rank) {
+    try {
+      group.recover(rank);
+      ADD_FAILURE() << "rank " << rank << " recovered with one that is lost";
+    } catch (const peer_fault& e) {
+      EXPECT_EQ(std::string(e.what()), "recover: rank(s) 1 cannot; rank 1: launching: the device is lost");
+      EXPECT_EQ(e.record().missing, test::all_but(ranks, {0, 2}));
+    }
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
 }
 
 std::ptrdiff_t open_descriptors() {

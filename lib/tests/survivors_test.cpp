@@ -279,6 +279,27 @@ TEST_P(survivors, meet_by_a_backend_of_their_own_as_well_and_must_agree_on_who_t
   });
 }
 
+// Three places of the backend, of which the last is rank 3's; and one that is a part of the whole, and names ranks as
+// that does.
+TEST_P(survivors, name_by_its_rank_who_does_not_come_to_a_backend_of_their_own) {
+  group_of_survivors all(options_of(4, 400ms));
+  const auto active = all_but(4, {1});
+  const auto three = make_in_process_backends(3);
+  on_every_rank(4, [&](int rank) {
+    if (rank == 1 || rank == 3) return;
+    const auto part = all.backends[static_cast<std::size_t>(rank)]->part_of(active, 20s);
+    for (auto* backend : {three[rank == 0 ? 0 : 1].get(), part.get()}) {
+      try {
+        all.group.instance(rank).recover(*backend, active);
+        ADD_FAILURE() << "rank " << rank << " recovered without rank 3";
+      } catch (const peer_fault& e) {
+        EXPECT_NE(std::string(e.what()).find("recover: rank(s) 3 did not come"), std::string::npos) << e.what();
+        EXPECT_EQ(e.record().missing, all_but(4, {0, 1, 2}));
+      }
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(by, survivors,
                          testing::Values(how{choice::off, 1}, how{choice::off, 3}, how{choice::on, 1},
                                          how{choice::on, 3}),

@@ -99,7 +99,7 @@ bool rank_runner::recover(int behind) {
   }
   // Inputs of the steps that were lost are not needed any more; what the fault left in the views is poisoned anew.
   state_.ring.finish(rank_, behind - 1);
-  mask_.reset();  // recover() has made it whole
+  mask_ = active_ranks_of(spec_, behind);  // recover() has set it, and what it has set is to be seen
   faulted_ = false;
   view_prepared_ = {};
   expert_areas_ = {};

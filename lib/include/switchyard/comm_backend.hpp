@@ -34,15 +34,19 @@ class comm_backend {
   virtual void allgather(std::span<const std::byte> mine, std::span<std::byte> all,
                          std::chrono::nanoseconds timeout) = 0;
 
+  /// What its exceptions call the rank at `place`, one of 0 .. size() - 1: another number than that in a part of a
+  /// backend, for one. Local.
+  [[nodiscard]] virtual int name_of(int place) const noexcept { return place; }
+
   /// Returns when every rank has called it. Ordering and errors as allgather.
   virtual void barrier(std::chrono::nanoseconds timeout) = 0;
 
   /// A new backend of these ranks alone, this one among them, which are numbered in their order; its group_id is this
-  /// one's, and what it throws names ranks as this backend numbers them. It must not need the others, nor this backend
-  /// to be whole: that is what it is for. Collective over `members`, as which a backend may wait for them, but no
-  /// longer than `timeout`; ranks that ask again after an attempt that failed meet in a backend that knows nothing of
-  /// it. Null where a backend has no such thing, which is the default. Throws invalid_argument for members that are not
-  /// there, or without this rank; peer_fault as allgather.
+  /// one's, and what it throws names ranks as this backend does (name_of). It must not need the others, nor this
+  /// backend to be whole: that is what it is for. Collective over `members`, as which a backend may wait for them, but
+  /// no longer than `timeout`; ranks that ask again after an attempt that failed meet in a backend that knows nothing
+  /// of it. Null where a backend has no such thing, which is the default. Throws invalid_argument for members that are
+  /// not there, or without this rank; peer_fault as allgather.
   virtual std::shared_ptr<comm_backend> part_of(const rank_set& /*members*/, std::chrono::nanoseconds /*timeout*/) {
     return nullptr;
   }

@@ -107,14 +107,19 @@ class one_sided_all_to_all {
   /// Waits for this rank's queued work and for the peers: on GPUs for all that the stream of the last call has been
   /// given, which must still exist. Whatever else there uses the workspace, as replays of graphs on another stream,
   /// must have ended: abort() first, which ends them, then wait for their streams. The memory of both workspaces, old
-  /// and new, is taken for a moment.
+  /// and new, is taken for a moment. Where several instances work on one stream, abort() all of them before the first
+  /// recovers: it waits for what the others have there.
   ///
   /// Throws before anything is done: invalid_argument for ranks that there are not, without this one, or another rank's
   /// backend; unsupported for a rank that is left out without enable_rank_mask; state_error after destroy(). Throws on
   /// every active rank, whose workspaces are then poisoned as before, so that another attempt may follow:
-  /// invalid_argument when they do not agree on who is active; peer_fault naming the ranks that did not come, whose
-  /// launches did not end, or, on the host fabric, that are left out and do not leave their launch, with those ranks as
-  /// its record's `missing`; unsupported when the backend has no part_of() that it needs; out_of_memory or cuda_error.
+  /// invalid_argument when they do not agree on who is active (by a backend of the active ranks alone; by one of the
+  /// whole group those who do not agree do not meet, which is a peer_fault by the deadline); peer_fault naming the
+  /// ranks that did not come, whose launches did not end, that cannot be aborted or read (a lost device), or, on the
+  /// host fabric, that are left out and do not leave their launch, with those ranks as its record's `missing`;
+  /// unsupported when the backend has no part_of() that it needs; out_of_memory or cuda_error. What fails behind the
+  /// last meeting, when every rank has made its workspace anew, is one rank's alone: it throws cuda_error or
+  /// peer_fault, stays poisoned, and the others, which have recovered, miss it in their next step.
   void recover(comm_backend& backend, const rank_set& active_ranks);
 
   /// Frees this rank's end. Idempotent. Waits for this rank's queued work, which may itself wait for peers until its

@@ -25,6 +25,7 @@ class meeting {
 
   [[nodiscard]] group_id id() const noexcept { return id_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(ranks_.size()); }
+  [[nodiscard]] int name_of(int place) const noexcept { return ranks_[static_cast<std::size_t>(place)]; }
 
   void gather(int place, std::span<const std::byte> mine, std::span<std::byte> all, std::chrono::nanoseconds timeout) {
     std::unique_lock lock(mutex_);
@@ -139,6 +140,8 @@ class in_process_backend final : public comm_backend {
     }
     meeting_->gather(rank_, mine, all, timeout);
   }
+
+  [[nodiscard]] int name_of(int place) const noexcept override { return meeting_->name_of(place); }
 
   void barrier(std::chrono::nanoseconds timeout) override { meeting_->gather(rank_, {}, {}, timeout); }
 

@@ -69,8 +69,8 @@ class recoverable {
   /// fault, which stays: launches still do nothing. Collective over the ranks of the meeting, which are those of
   /// `start`: no launch of any of them runs. On failure every rank throws, and its workspace is as poisoned as before.
   virtual void restart(const fresh_start& start, const rank_meeting& meeting) = 0;
-  /// Ends the fault. Precondition: every rank has restarted.
-  virtual void open_again() = 0;
+  /// Ends the fault, or throws when that takes longer than `timeout`. Precondition: every rank has restarted.
+  virtual void open_again(std::chrono::nanoseconds timeout) = 0;
 
  protected:
   recoverable() = default;

@@ -89,6 +89,7 @@ TEST(in_process_backend, a_part_meets_without_the_others_again_and_again) {
       ASSERT_EQ(part->size(), 4);
       ASSERT_EQ(part->rank(), rank > 2 ? rank - 1 : rank);
       EXPECT_EQ(part->group_id(), whole.group_id());
+      EXPECT_EQ(part->name_of(part->rank()), rank);
       EXPECT_EQ(gather_int(*part, 10 * round + rank, seconds(20)),
                 (std::vector{10 * round, 10 * round + 1, 10 * round + 3, 10 * round + 4}));
       part->barrier(seconds(20));

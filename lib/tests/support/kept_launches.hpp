@@ -29,7 +29,7 @@ class launch_keeper {
   std::vector<std::function<void()>> kept_;
 };
 
-class keeping_workspace final : public fabric_workspace {
+class keeping_workspace : public fabric_workspace {
  public:
   keeping_workspace(std::unique_ptr<fabric_workspace> right, std::shared_ptr<launch_keeper> keeper)
       : right_(std::move(right)), keeper_(std::move(keeper)) {}
@@ -56,7 +56,7 @@ class keeping_workspace final : public fabric_workspace {
   std::shared_ptr<launch_keeper> keeper_;
 };
 
-class keeping_fabric final : public fabric {
+class keeping_fabric : public fabric {
  public:
   explicit keeping_fabric(std::shared_ptr<launch_keeper> keeper) : keeper_(std::move(keeper)) {}
 

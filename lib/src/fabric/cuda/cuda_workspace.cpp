@@ -158,8 +158,10 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   void abort() override {
     const std::unique_lock lock(next_life_, std::try_to_lock);
     if (!lock) return;  // it is poisoned, and its addresses may have no memory just now
-    const device_guard guard(request_.device);
-    launch_abort(handle_, stream_.get());
+    if (stands_) {
+      const device_guard guard(request_.device);
+      launch_abort(handle_, stream_.get());
+    }
     aborted_.store(true, std::memory_order_release);
   }
 
@@ -187,6 +189,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     const auto deadline = clock::now() + timeout;
     mark_end_of_stream();
     if (!wait_for([&] { return cudaEventQuery(last_launch_.get()); }, deadline, "the last launch")) return false;
+    if (!stands_) return true;  // nothing there can be read; restart() has left where the next life begins
     do {
       if (!take_snapshot(deadline)) return false;
       if (layout::is_quiet(pinned_->snapshot)) return true;
@@ -210,15 +213,26 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     const auto settle = [&] {
       await_stream(clock::now() + meeting.remaining(), "workspace: an abort of another thread");
     };
-    remap_slices(meeting, api_, *memory_, request_.rank, settle, [&] {
-      initialise(start, state_of_faults::poisoned);
-      await_stream(clock::now() + meeting.remaining(), "workspace: filling in");
-    });
+    // Whoever has come this far may be in the new incarnation, also where this rank cannot say so of itself.
+    pinned_->snapshot.round.epoch = start.at.epoch;
+    pinned_->snapshot.round.incarnation = start.at.incarnation;
+    try {
+      remap_slices(meeting, api_, *memory_, request_.rank, settle, [&] {
+        stands_ = false;
+        initialise(start, state_of_faults::poisoned);
+        await_stream(clock::now() + meeting.remaining(), "workspace: filling in");
+        stands_ = true;
+      });
+    } catch (...) {
+      if (!memory_->is_backed()) stands_ = false;
+      throw;
+    }
   }
 
   // The mailbox is the old one, whose address captured graphs have: all that wrote it are launches of this rank, which
   // have ended.
-  void open_again() override {
+  void open_again(std::chrono::nanoseconds timeout) override {
+    const std::lock_guard lock(next_life_);  // an abort() that finds it taken goes away, and waits for nothing
     const device_guard guard(request_.device);
     auto& round = handle_.round();
     std::atomic_ref(pinned_->mailbox.sequence).store(0, std::memory_order_release);
@@ -226,7 +240,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     for (auto* word : {&round.fault_announced, &round.poison, &round.fault_elected}) {
       check(cudaMemsetAsync(word, 0, sizeof(*word), stream_.get()), "workspace: ending the fault");
     }
-    await_stream(clock::now() + std::chrono::nanoseconds(request_.warmup_timeout_ns), "workspace: ending the fault");
+    await_stream(clock::now() + timeout, "workspace: ending the fault");
     before_ = {.num_blocks = 0};
     aborted_.store(false, std::memory_order_release);
   }
@@ -339,7 +353,10 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   std::optional<symmetric_memory> memory_;  // until the destructor
   protocol::workspace_handle handle_;
   std::atomic<bool> aborted_{false};
-  std::mutex next_life_;  ///< of a restart and of abort()
+  std::mutex next_life_;  ///< of a restart, of opening again and of abort()
+  /// Whether the own slice has memory that holds a round state: not where a restart has failed between the two. Then
+  /// nothing touches the slice until another one succeeds. Guarded by next_life_ against other threads.
+  bool stands_ = true;
 };
 
 }  // namespace

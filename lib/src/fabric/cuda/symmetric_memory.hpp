@@ -66,6 +66,8 @@ class symmetric_memory {
   /// Gives back what was prepared and has not been put in place. Idempotent.
   void discard() noexcept;
 
+  /// Whether there is memory behind this rank's own slice, of whichever generation.
+  [[nodiscard]] bool is_backed() const noexcept { return mapped_[static_cast<std::size_t>(rank_)]; }
   [[nodiscard]] std::byte* slice(int rank) const noexcept {
     return reinterpret_cast<std::byte*>(base_ + static_cast<std::uint64_t>(rank) * slice_bytes_);
   }

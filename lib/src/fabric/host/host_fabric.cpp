@@ -152,12 +152,15 @@ class host_workspace final : public fabric_workspace, private recoverable {
   // The memory stays what it was, so whoever may still store into it is poisoned in its own workspace, from outside.
   [[nodiscard]] rank_set keep_out(const rank_set& left_out, std::chrono::nanoseconds timeout) override {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
+    const auto part_of = [&](int rank) -> shared_part& { return *peers_[static_cast<std::size_t>(rank)]; };
+    // All of them first: one that stays inside takes the time in which the others were to leave.
+    rank_set poisoned{};
+    for (int rank = 0; rank < handle_.ep_size; ++rank) {
+      if (contains(left_out, rank) && poison_from_outside(rank, part_of(rank))) insert(poisoned, rank);
+    }
     rank_set inside{};
     for (int rank = 0; rank < handle_.ep_size; ++rank) {
-      if (!contains(left_out, rank)) continue;
-      auto& part = *peers_[static_cast<std::size_t>(rank)];
-      poison_from_outside(rank, part);
-      if (!part.inside.wait_empty_until(deadline)) insert(inside, rank);
+      if (contains(poisoned, rank) && !part_of(rank).inside.wait_empty_until(deadline)) insert(inside, rank);
     }
     return inside;
   }
@@ -169,7 +172,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
     handle_.round().fault_elected = handle_.round().fault_announced = handle_.round().poison = 1;
   }
 
-  void open_again() override {
+  void open_again(std::chrono::nanoseconds /*timeout*/) override {
     host_block block;
     auto& round = handle_.round();
     const std::lock_guard lock(part_->next_life);
@@ -181,8 +184,9 @@ class host_workspace final : public fabric_workspace, private recoverable {
     block.store_u32(&round.poison, 0);
   }
 
-  /// Ends what `rank` may do to this rank's memory, and to that of whoever recovers with it.
-  void poison_from_outside(int rank, shared_part& part) const {
+  /// Ends what `rank` may do to this rank's memory, and to that of whoever recovers with it. False: it has recovered
+  /// without this rank, nothing of its new life comes here, and it was left alone.
+  bool poison_from_outside(int rank, shared_part& part) const {
     const std::lock_guard lock(part.next_life);
     host_block block;
     auto other = handle_;
@@ -191,10 +195,10 @@ class host_workspace final : public fabric_workspace, private recoverable {
     other.mailbox = &part.mailbox;
     const auto own_bit = std::uint64_t{1} << (static_cast<unsigned>(handle_.rank) % 64);
     const auto& latched = other.rank_mask().latched;
-    // It has recovered without this rank: nothing of its new life comes here.
-    if ((block.poll(&latched[static_cast<std::size_t>(handle_.rank) / 64]) & own_bit) == 0) return;
+    if ((block.poll(&latched[static_cast<std::size_t>(handle_.rank) / 64]) & own_bit) == 0) return false;
     part.kept_out_by = handle_.rank;
     poison(other, handle_.rank);
+    return true;
   }
 
   /// As if a rank had been told of an abort of rank `by`, but for its own notices, which are not sent.

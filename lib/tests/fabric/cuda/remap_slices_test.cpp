@@ -151,6 +151,7 @@ TEST_P(remap_failure, is_everybodys_and_the_next_attempt_mends_it) {
   remap(all_but(num_ranks, {}), [&](int) { ++failed; });
   EXPECT_EQ(failed, num_ranks);
   for (int by = 0; by < num_ranks; ++by) {
+    EXPECT_EQ(views_[static_cast<std::size_t>(by)]->is_backed(), seen(by, by) != 0);
     if (!lasts) {
       EXPECT_NE(seen(by, by), 0U) << "rank " << by << " has nothing behind its own addresses";
     }

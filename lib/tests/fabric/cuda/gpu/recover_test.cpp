@@ -33,18 +33,24 @@ TEST_P(gpu_recover, a_zombie_haunts_old_memory_only) {
   test::expect_a_zombie_to_haunt_old_memory_only(1, GetParam().lamport, GetParam().by);
 }
 
-TEST_P(gpu_recover, drawn_sequences_leave_no_trace) {
-  if (GetParam().by == launch_by::call) {
-    test::expect_drawn_sequences_to_leave_no_trace(1, 3, GetParam().lamport, 20);
-  } else {  // of graphs there is one step, which all have captured
-    test::expect_recovery_from_every_fault(1, 2, GetParam().lamport, GetParam().by);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(by, gpu_recover,
                          testing::Values(way{choice::off, launch_by::call}, way{choice::off, launch_by::graph},
                                          way{choice::on, launch_by::call}, way{choice::on, launch_by::graph}),
                          [](const auto& of) { return of.param.name(); });
+
+class gpu_recover_by : public test::gpu_test<1>, public testing::WithParamInterface<choice> {};
+
+// Of calls: in graphs there is one step, which all have captured.
+TEST_P(gpu_recover_by, drawn_sequences_of_calls_leave_no_trace) {
+  test::expect_drawn_sequences_to_leave_no_trace(1, 3, GetParam(), 20);
+}
+
+TEST_P(gpu_recover_by, replays_of_two_ranks_are_exact_after_each_kind_of_fault) {
+  test::expect_recovery_from_every_fault(1, 2, GetParam(), launch_by::graph);
+}
+
+INSTANTIATE_TEST_SUITE_P(transports, gpu_recover_by, testing::Values(choice::off, choice::on),
+                         [](const auto& of) { return std::string(of.param == choice::off ? "fence" : "lamport"); });
 
 class gpu_recover_once : public test::gpu_test<1> {};
 
