@@ -10,8 +10,9 @@
 #include <random>
 #include <string>
 
+#include "injection/capturing_host_fabric.hpp"
+#include "layout/rank_mask.hpp"
 #include "layout/round_state.hpp"
-#include "support/kept_launches.hpp"
 #include "support/masked_group.hpp"
 
 namespace switchyard {
@@ -32,19 +33,13 @@ test::group_options small_group(choice lamport = choice::automatic) {
   return options;
 }
 
-rank_set all_of(int ep_size) {
-  rank_set all{};
-  for (int rank = 0; rank < ep_size; ++rank) insert(all, rank);
-  return all;
-}
-
 /// A group, and backends with which it can meet again and again.
 struct recovering_group {
   explicit recovering_group(const test::group_options& how)
       : options(how), group(how), backends(make_in_process_backends(how.ep_size)) {}
 
   void recover(int rank) {
-    group.instance(rank).recover(*backends[static_cast<std::size_t>(rank)], all_of(options.ep_size));
+    group.instance(rank).recover(*backends[static_cast<std::size_t>(rank)], layout::all_ranks(options.ep_size));
   }
   /// Each token comes back from each of its ranks as it was: identity experts, so the sum is as often the row.
   void expect_exact_step(int rank, std::int64_t tokens_per_rank = 70) {
@@ -167,28 +162,29 @@ TEST(recover, takes_all_ranks_or_says_why_not) {
   insert(without_2, 0);
   insert(without_2, 1);
   EXPECT_THROW(instance.recover(*group.backends[1], without_2), unsupported);
-  auto too_many = all_of(ranks + 1);
+  auto too_many = layout::all_ranks(ranks + 1);
   EXPECT_THROW(instance.recover(*group.backends[1], too_many), invalid_argument);
   rank_set without_itself{};
   insert(without_itself, 0);
   EXPECT_THROW(instance.recover(*group.backends[1], without_itself), invalid_argument);
-  EXPECT_THROW(instance.recover(*group.backends[0], all_of(ranks)), invalid_argument) << "another rank's backend";
+  EXPECT_THROW(instance.recover(*group.backends[0], layout::all_ranks(ranks)), invalid_argument)
+      << "another rank's backend";
   EXPECT_FALSE(instance.status()) << "a refused call changes nothing";
 }
 
 /// As where the device of a rank is lost: its abort fails.
-class lost_workspace final : public test::keeping_workspace {
+class lost_workspace final : public injection::capturing_workspace {
  public:
-  using keeping_workspace::keeping_workspace;
+  using capturing_workspace::capturing_workspace;
   void abort() override { throw cuda_error("launching: the device is lost"); }
 };
 
-class losing_fabric final : public test::keeping_fabric {
+class losing_fabric final : public injection::capturing_host_fabric {
  public:
-  losing_fabric() : keeping_fabric(std::make_shared<test::launch_keeper>()) {}
+  losing_fabric() : capturing_host_fabric(std::make_shared<injection::launch_recorder>()) {}
   std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
     return std::make_unique<lost_workspace>(host::make_host_fabric()->open(request),
-                                            std::make_shared<test::launch_keeper>());
+                                            std::make_shared<injection::launch_recorder>());
   }
 };
 

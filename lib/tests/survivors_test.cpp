@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "injection/capturing_host_fabric.hpp"
 #include "protocol/transports.hpp"
-#include "support/kept_launches.hpp"
 #include "support/survivors.hpp"
 
 namespace switchyard {
@@ -198,30 +198,30 @@ TEST_P(survivors, name_who_does_not_come_in_their_own_time_and_then_do_without) 
 // What a graph is on a GPU: launches that were given before anything failed, with their addresses and parameters.
 TEST_P(survivors, replay_what_was_captured_before) {
   auto options = options_of(3);
-  std::vector<std::shared_ptr<test::launch_keeper>> keepers;
-  for (int rank = 0; rank < 3; ++rank) keepers.push_back(std::make_shared<test::launch_keeper>());
+  std::vector<std::shared_ptr<injection::launch_recorder>> recorders;
+  for (int rank = 0; rank < 3; ++rank) recorders.push_back(std::make_shared<injection::launch_recorder>());
   options.make_fabric = [&](int rank) {
-    return std::make_shared<test::keeping_fabric>(keepers[static_cast<std::size_t>(rank)]);
+    return std::make_shared<injection::capturing_host_fabric>(recorders[static_cast<std::size_t>(rank)]);
   };
   group_of_survivors all(options);
   const auto ids = spread_ids(3, 33);
   on_every_rank(3, [&](int rank) {
-    auto& keeper = *keepers[static_cast<std::size_t>(rank)];
+    auto& recorder = *recorders[static_cast<std::size_t>(rank)];
     auto& instance = all.group.instance(rank);
     auto& stream = all.group.stream(rank);
     test::token_batch batch(rank, options.params, ids);
-    keeper.keep(true);
+    recorder.begin();
     const auto received = instance.dispatch(batch.inputs(), {}, stream);
     // One source of a token's rows lies in memory of its own, which nobody changes: the same outputs in each replay.
     const auto buffer = instance.combine_input_buffer(dtype::bf16);
     instance.combine({buffer.data, options.params.hidden_size, dtype::bf16}, batch.output(), stream);
-    keeper.keep(false);
+    const auto graph = recorder.end();
     const auto replay = [&](const rank_set& active) {
       const auto rows = 3 * static_cast<std::size_t>(received.tokens_per_rank);
       std::fill_n(buffer.data, rows * buffer.row_bytes, std::byte{0});
       auto* values = reinterpret_cast<std::uint16_t*>(buffer.data);
       for (std::size_t i = 0; i < rows * 8; ++i) values[i] = test::token_batch::bits_of(static_cast<float>(1 << rank));
-      keeper.replay();
+      injection::replay(graph);
       stream.synchronize();
       if (instance.status()) throw peer_fault("a replay", *instance.status());
       for (std::size_t token = 0; token < ids.size(); ++token) {

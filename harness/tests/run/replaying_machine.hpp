@@ -7,7 +7,7 @@
 #include <array>
 #include <thread>
 
-#include "capturing_fabric.hpp"
+#include "injection/capturing_host_fabric.hpp"
 #include "separate_machine.hpp"
 #include "switchyard/reference/golden_model.hpp"
 #include "switchyard/reference/simulated_expert.hpp"
@@ -17,7 +17,7 @@ namespace switchyard::harness {
 class replaying_host_device final : public separate_host_device, public replaying_device {
  public:
   replaying_host_device(const case_spec& spec, int rank, std::pmr::memory_resource& memory,
-                        std::shared_ptr<launch_recorder> recorder)
+                        std::shared_ptr<injection::launch_recorder> recorder)
       : separate_host_device(spec, rank, memory, {}, {}), spec_(spec), rank_(rank), recorder_(std::move(recorder)) {}
   // What is still queued refers to this.
   ~replaying_host_device() override { separate_host_device::synchronize(); }
@@ -38,9 +38,7 @@ class replaying_host_device final : public separate_host_device, public replayin
     poison_ = poison;
     pause_ = pause;
   }
-  void replay(std::size_t graph) override {
-    for (const auto& launch : graphs_.at(graph)) launch();
-  }
+  void replay(std::size_t graph) override { injection::replay(graphs_.at(graph)); }
   [[nodiscard]] dispatch_result kept(const dispatch_result& views) const override {
     auto copies = views;
     for (std::size_t i = 0; i < views_of_result.size(); ++i) {
@@ -110,8 +108,8 @@ class replaying_host_device final : public separate_host_device, public replayin
 
   const case_spec& spec_;
   int rank_;
-  std::shared_ptr<launch_recorder> recorder_;
-  std::vector<kept_launches> graphs_;
+  std::shared_ptr<injection::launch_recorder> recorder_;
+  std::vector<injection::kept_launches> graphs_;
   // Set while the stream is idle, used by what is then given to it.
   std::byte poison_{0};
   std::chrono::nanoseconds pause_{0};
@@ -136,7 +134,7 @@ class replaying_machine final : public machine {
     recorders_.clear();
     std::vector<std::unique_ptr<rank_device>> devices;
     for (int rank = 0; rank < spec.ep_size; ++rank) {
-      recorders_.push_back(std::make_shared<launch_recorder>());
+      recorders_.push_back(std::make_shared<injection::launch_recorder>());
       devices.push_back(std::make_unique<replaying_host_device>(spec, rank, memory, recorders_.back()));
     }
     return devices;
@@ -145,12 +143,13 @@ class replaying_machine final : public machine {
 
   /// For run_options::make_fabric, of a case whose devices are open.
   [[nodiscard]] std::shared_ptr<fabric> fabric_of(int rank) const {
-    return std::make_shared<capturing_fabric>(recorders_.at(static_cast<std::size_t>(rank)), kernels_(rank));
+    return std::make_shared<injection::capturing_host_fabric>(recorders_.at(static_cast<std::size_t>(rank)),
+                                                              kernels_(rank));
   }
 
  private:
   kernels_of_rank kernels_;
-  std::vector<std::shared_ptr<launch_recorder>> recorders_;
+  std::vector<std::shared_ptr<injection::launch_recorder>> recorders_;
 };
 
 /// As the spec says, replays on the CPU.

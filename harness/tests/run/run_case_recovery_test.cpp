@@ -27,18 +27,13 @@ case_spec recovering_case(int ep_size, injected_fault who) {
   return spec;
 }
 
-case_result run_recovery(const case_spec& spec) {
-  arena memory(required_bytes(spec));
-  return run_case(spec, memory, {});
-}
-
 TEST(run_case_recovery, goes_on_without_the_rank_that_erred) {
   for (const auto kind : {fault_kind::stop, fault_kind::exit, fault_kind::abort, fault_kind::skip, fault_kind::corrupt,
                           fault_kind::misdirect}) {
     for (const auto which : {phase::dispatch, phase::combine}) {
       auto spec = recovering_case(3, {1, 2, which, kind});
       spec.leaves_out = true;
-      const auto result = run_recovery(spec);
+      const auto result = run_on_host(spec);
       EXPECT_EQ(result.status, case_status::pass) << to_string(kind) << ' ' << explain(result);
       EXPECT_GE(result.faults.size(), 2U) << to_string(kind);
       EXPECT_GE(result.times.size(), static_cast<std::size_t>(spec.steps) - 2) << "steps behind the fault";
@@ -46,7 +41,7 @@ TEST(run_case_recovery, goes_on_without_the_rank_that_erred) {
       auto whole = spec;
       whole.leaves_out = false;
       if (kind != fault_kind::exit) {
-        EXPECT_LT(result.checked_bytes, run_recovery(whole).checked_bytes) << to_string(kind);
+        EXPECT_LT(result.checked_bytes, run_on_host(whole).checked_bytes) << to_string(kind);
       }
     }
   }
@@ -146,7 +141,7 @@ TEST(run_case_recovery, drawn_cases_pass) {
     const auto spec = draw_case(41, number, limits);
     if (!spec.recovers) continue;
     ++(spec.leaves_out ? without : whole);
-    const auto result = run_recovery(spec);
+    const auto result = run_on_host(spec);
     EXPECT_EQ(result.status, case_status::pass) << spec.id << '\n' << explain(result);
   }
   EXPECT_GE(whole, 10);

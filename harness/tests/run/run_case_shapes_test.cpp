@@ -12,11 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-case_result run_shape(const case_spec& spec) {
-  arena memory(required_bytes(spec));
-  return run_case(spec, memory, {});
-}
-
 case_spec counted_case(const std::string& counts, int steps) {
   auto spec = small_case(4);
   spec.token_counts = step_counts::parse(counts).value();
@@ -35,7 +30,7 @@ TEST(run_case_shapes, every_law_passes) {
     spec.law.expert_groups = 3;
     spec.law.groups_per_token = 2;
     spec.duplicate_percent = 20;
-    const auto result = run_shape(spec);
+    const auto result = run_on_host(spec);
     EXPECT_EQ(result.status, case_status::pass) << to_string(law) << ": " << explain(result);
   }
 }
@@ -43,22 +38,22 @@ TEST(run_case_shapes, every_law_passes) {
 TEST(run_case_shapes, local_routing_crosses_no_link_and_remote_routing_does) {
   auto spec = small_case(3);
   spec.routing = routing_law::local;
-  EXPECT_EQ(run_shape(spec).remote_bytes, 0U);
+  EXPECT_EQ(run_on_host(spec).remote_bytes, 0U);
   spec.routing = routing_law::remote;
-  EXPECT_GT(run_shape(spec).remote_bytes, 0U);
+  EXPECT_GT(run_on_host(spec).remote_bytes, 0U);
 }
 
 TEST(run_case_shapes, b01_ranks_without_tokens) {
   auto spec = counted_case("0:32:32:32/32:0:0:0/0:0:0:0/32", 8);
-  const auto result = run_shape(spec);
+  const auto result = run_on_host(spec);
   EXPECT_EQ(result.status, case_status::pass) << explain(result);
   EXPECT_EQ(result.times.size(), 8U);
   spec = small_case(4);
   for (const int empty : {1, 4, 9}) {
     spec.empty_ranks = empty;
-    EXPECT_EQ(run_shape(spec).status, case_status::pass) << empty;
+    EXPECT_EQ(run_on_host(spec).status, case_status::pass) << empty;
   }
-  EXPECT_EQ(run_shape(spec).remote_bytes, 0U);  // nobody has tokens
+  EXPECT_EQ(run_on_host(spec).remote_bytes, 0U);  // nobody has tokens
 }
 
 TEST(run_case_shapes, b03_padding_rows_and_b07_changing_counts) {
@@ -66,7 +61,7 @@ TEST(run_case_shapes, b03_padding_rows_and_b07_changing_counts) {
   spec.padding_rows = step_counts::parse("0:16:16:16").value();
   for (const auto rule : {runtime_max_rule::tokens, runtime_max_rule::capacity, runtime_max_rule::drawn}) {
     spec.runtime_max_tokens_from = rule;
-    const auto result = run_shape(spec);
+    const auto result = run_on_host(spec);
     EXPECT_EQ(result.status, case_status::pass) << to_string(rule) << ": " << explain(result);
   }
 }
@@ -78,7 +73,7 @@ TEST(run_case_shapes, all_values_and_identity_experts_pass) {
       spec.params.dtype = type;
       spec.values = values;
       spec.experts = reference::expert_law::identity;
-      const auto result = run_shape(spec);
+      const auto result = run_on_host(spec);
       EXPECT_EQ(result.status, case_status::pass) << to_string(values) << ": " << explain(result);
     }
   }
@@ -87,7 +82,7 @@ TEST(run_case_shapes, all_values_and_identity_experts_pass) {
 TEST(run_case_shapes, one_rank_that_is_always_late) {
   auto spec = small_case(3);
   spec.late = {200us, 1};
-  EXPECT_EQ(run_shape(spec).status, case_status::pass);
+  EXPECT_EQ(run_on_host(spec).status, case_status::pass);
 }
 
 case_spec disagreeing_case(const std::string& counts) {
@@ -99,7 +94,7 @@ case_spec disagreeing_case(const std::string& counts) {
 
 TEST(run_case_shapes, b21_ranks_disagree_on_the_maximum_token_count) {
   // Steps 0 and 1 agree: all have 8, and a rank with no token passes 1 as one with one token does.
-  const auto result = run_shape(disagreeing_case("8/0:1:1:0/5:17:3:32/8"));
+  const auto result = run_on_host(disagreeing_case("8/0:1:1:0/5:17:3:32/8"));
   EXPECT_EQ(result.status, case_status::pass) << explain(result);
   ASSERT_EQ(result.faults.size(), 4U);
   for (const auto& fault : result.faults) {
@@ -114,8 +109,8 @@ TEST(run_case_shapes, b21_ranks_disagree_on_the_maximum_token_count) {
 TEST(run_case_shapes, a_disagreement_that_is_not_due_or_does_not_come_fails) {
   auto spec = disagreeing_case("5:17:3:32");
   spec.expected_fault = fault_code::none;
-  EXPECT_EQ(run_shape(spec).status, case_status::fail);
-  const auto agreed = run_shape(disagreeing_case("8"));
+  EXPECT_EQ(run_on_host(spec).status, case_status::fail);
+  const auto agreed = run_on_host(disagreeing_case("8"));
   EXPECT_EQ(agreed.status, case_status::fail);
   EXPECT_EQ(agreed.total_findings, 4U);
 }

@@ -8,6 +8,7 @@
 #include "switchyard/harness/arena.hpp"
 #include "switchyard/harness/case_result.hpp"
 #include "switchyard/harness/case_spec.hpp"
+#include "switchyard/harness/run_case.hpp"
 
 namespace switchyard::harness {
 
@@ -26,6 +27,11 @@ inline case_spec small_case(int ep_size) {
   spec.extra_bytes = 20;
   spec.steps = 4;
   return spec;
+}
+
+inline case_result run_on_host(const case_spec& spec) {
+  arena memory(required_bytes(spec));
+  return run_case(spec, memory, {});
 }
 
 /// For the message of a failed assertion.

@@ -104,10 +104,10 @@ class one_sided_all_to_all {
   /// rank's own stream. Bounded by the warm-up timeout, on GPUs but for what the driver takes. An abort() that comes
   /// meanwhile may be of the life that ends.
   ///
-  /// Waits for this rank's queued work and for the peers: on GPUs for all that the stream of the last call has been
-  /// given, which must still exist. Whatever else there uses the workspace, as replays of graphs on another stream,
-  /// must have ended: abort() first, which ends them, then wait for their streams. The memory of both workspaces, old
-  /// and new, is taken for a moment. Where several instances work on one stream, abort() all of them before the first
+  /// Waits for this rank's queued work and for the peers: for all that the stream of the last call has been given,
+  /// which must still exist. On GPUs whatever else uses the workspace, as replays of graphs on another stream, must
+  /// have ended: abort() first, which ends them, then wait for their streams. The memory of both workspaces, old and
+  /// new, is taken there for a moment. Where several instances work on one stream, abort() all of them before the first
   /// recovers: it waits for what the others have there.
   ///
   /// Throws before anything is done: invalid_argument for ranks that there are not, without this one, or another rank's

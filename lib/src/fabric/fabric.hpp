@@ -58,7 +58,8 @@ struct fresh_start {
 /// A workspace on its way through recover(), in this order (recovery.cpp).
 class recoverable {
  public:
-  /// Waits for this rank's launches to end, for no longer than `timeout`; whether all have ended.
+  /// Waits for this rank's launches to end, and for what else the stream of the last one has been given, for no longer
+  /// than `timeout`; whether all has ended.
   [[nodiscard]] virtual bool drain_for(std::chrono::nanoseconds timeout) = 0;
   /// Precondition: drained.
   [[nodiscard]] virtual round_position position() const = 0;

@@ -115,7 +115,8 @@ class host_workspace final : public fabric_workspace, private recoverable {
   void set_active_ranks(const rank_set& mask, stream_ref stream) override {
     // Counted as a launch, so that drain() waits for it as well.
     auto run = std::make_shared<launch_state>(launches_, 1, 0);
-    stream.host().enqueue([mask, word = layout::mask_word_of(mask, handle_.ep_size), words = &handle_.rank_mask(),
+    last_stream_ = &stream.host();
+    last_stream_->enqueue([mask, word = layout::mask_word_of(mask, handle_.ep_size), words = &handle_.rank_mask(),
                            notice = &handle_.notice(), run] {
       host_block::store_u32(&words->due_word, word);
       for (std::size_t i = 0; i < mask.size(); ++i) {
@@ -144,7 +145,15 @@ class host_workspace final : public fabric_workspace, private recoverable {
   [[nodiscard]] recoverable& recovery() override { return *this; }
 
  private:
-  [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override { return launches_->wait_idle_for(timeout); }
+  /// Waits for all that the stream of the last call has been given, not only by the library: experts read the views,
+  /// and where a combine was refused no launch stands behind them.
+  [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override {
+    if (last_stream_ != nullptr) {
+      auto end = std::make_shared<launch_state>(launches_, 1, 0);
+      last_stream_->enqueue([end] { end->running.reset(); });
+    }
+    return launches_->wait_idle_for(timeout);
+  }
   [[nodiscard]] round_position position() const override {
     return {handle_.round().epoch, handle_.round().incarnation};
   }
@@ -246,7 +255,8 @@ class host_workspace final : public fabric_workspace, private recoverable {
     // Peers' memory is held by peers_, which outlives the launch because the destructor drains. Everything that a block
     // needs is allocated here, where a failure can still be thrown.
     auto run = std::make_shared<launch_state>(launches_, plan.num_blocks, scratch_words(params));
-    stream.host().launch(plan.num_blocks, [params, kernel, kernels = kernels_, run, part = part_](int index) {
+    last_stream_ = &stream.host();
+    last_stream_->launch(plan.num_blocks, [params, kernel, kernels = kernels_, run, part = part_](int index) {
       host_block block(run->scratch_of(index), static_cast<std::uint32_t>(index));
       {
         const entry_count::visit visit(part->inside);
@@ -264,6 +274,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
   std::vector<std::byte*> bases_;
   protocol::workspace_handle handle_;
   std::shared_ptr<launch_count> launches_ = std::make_shared<launch_count>();
+  host_stream* last_stream_ = nullptr;  ///< of the last call
 };
 
 class host_fabric final : public fabric {

@@ -10,9 +10,13 @@
 
 #include "fabric/host/host_fabric.hpp"
 
-namespace switchyard::harness {
+namespace switchyard::injection {
 
 using kept_launches = std::vector<std::function<void()>>;
+/// Enqueues everything that was kept, in the order in which it was given.
+inline void replay(const kept_launches& graph) {
+  for (const auto& launch : graph) launch();
+}
 
 /// Of one rank, for its thread.
 class launch_recorder {
@@ -32,7 +36,7 @@ class launch_recorder {
   std::unique_ptr<kept_launches> keeping_;
 };
 
-class capturing_workspace final : public fabric_workspace {
+class capturing_workspace : public fabric_workspace {
  public:
   capturing_workspace(std::unique_ptr<fabric_workspace> right, std::shared_ptr<launch_recorder> recorder)
       : right_(std::move(right)), recorder_(std::move(recorder)) {}
@@ -62,9 +66,10 @@ class capturing_workspace final : public fabric_workspace {
   std::shared_ptr<launch_recorder> recorder_;
 };
 
-class capturing_fabric final : public fabric {
+class capturing_host_fabric : public fabric {
  public:
-  capturing_fabric(std::shared_ptr<launch_recorder> recorder, host::host_kernels kernels)
+  explicit capturing_host_fabric(std::shared_ptr<launch_recorder> recorder,
+                                 host::host_kernels kernels = host::production_kernels())
       : right_(host::make_host_fabric(std::move(kernels))), recorder_(std::move(recorder)) {}
   [[nodiscard]] support available(int device) const override { return right_->available(device); }
   [[nodiscard]] fabric_kind stream_kind() const override { return right_->stream_kind(); }
@@ -77,4 +82,4 @@ class capturing_fabric final : public fabric {
   std::shared_ptr<launch_recorder> recorder_;
 };
 
-}  // namespace switchyard::harness
+}  // namespace switchyard::injection
