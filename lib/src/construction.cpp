@@ -14,13 +14,13 @@
 namespace switchyard {
 namespace {
 
-enum class outcome : std::uint32_t { ready, invalid_argument, unsupported, out_of_memory, cuda_error, other };
+enum class outcome : std::uint32_t { ready, invalid_argument, unsupported, out_of_memory, cuda_error, state_error, other };
 
 struct term {
   std::string_view name;
   std::int64_t value;
 };
-constexpr std::size_t num_terms = 25;
+constexpr std::size_t num_terms = 26;
 
 /// One rank's part of the gathering; plain bytes.
 struct verdict {
@@ -61,6 +61,7 @@ std::array<term, num_terms> terms_of(const group_terms& terms, const group_id& i
            {"low_precision_combine", as_term(c.low_precision_combine)},
            {"max_blocks", c.max_blocks},
            {"first_epoch", terms.first_epoch},
+           {"instances made before on the workspace", terms.instance},
            {"workspace_bytes", as_term(terms.workspace_bytes)},
            {"layout digest", as_term(terms.layout_digest)},
            {"byte order", 0x0102030405060708}}};
@@ -78,6 +79,7 @@ void keep_reason(verdict& mine, outcome result, std::string_view reason) {
     case outcome::unsupported: throw unsupported(message);
     case outcome::out_of_memory: throw out_of_memory(message);
     case outcome::cuda_error: throw cuda_error(message);
+    case outcome::state_error: throw state_error(message);
     default: throw error(message);
   }
 }
@@ -122,6 +124,8 @@ void agree_on_construction(comm_backend& backend, const group_terms& terms, std:
     keep_reason(mine, outcome::out_of_memory, e.what());
   } catch (const cuda_error& e) {
     keep_reason(mine, outcome::cuda_error, e.what());
+  } catch (const state_error& e) {
+    keep_reason(mine, outcome::state_error, e.what());
   } catch (const std::bad_alloc&) {
     keep_reason(mine, outcome::out_of_memory, "host memory for the library's own tables could not be had");
   } catch (const std::exception& e) {

@@ -20,6 +20,7 @@ struct group_terms {
   std::uint64_t workspace_bytes = 0;
   std::uint64_t layout_digest = 0;
   std::uint32_t first_epoch = 1;
+  std::uint32_t instance = 0;  ///< how many were made before on the workspace that it is to have
 };
 
 /// Runs `prepare` (local checks and allocation; it may complete `terms`), then gathers all ranks' verdicts and terms.

@@ -7,13 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "checkpoint.hpp"
 #include "construction.hpp"
 #include "describe_fault.hpp"
 #include "fabric/cuda/cuda_fabric.hpp"
-#include "fabric/fabric.hpp"
 #include "fabric/host/host_fabric.hpp"
 #include "recovery.hpp"
 #include "rules.hpp"
+#include "shared_workspace.hpp"
 #include "transport_choice.hpp"
 
 namespace switchyard {
@@ -49,6 +50,49 @@ void check_bootstrap(const bootstrap& boot) {
   }
 }
 
+workspace_key key_of(const bootstrap& boot, const workspace_request& request) {
+  workspace_key key;
+  key.group = boot.comm_backend->group_id();
+  key.rank = boot.rank;
+  key.ep_size = boot.ep_size;
+  key.kind = boot.kind;
+  key.custom_fabric = boot.custom_fabric.get();
+  key.device = boot.device;
+  key.dims = request.layout.dims;
+  key.timeout_ns = request.timeout_ns;
+  key.warmup_timeout_ns = request.warmup_timeout_ns;
+  key.enable_pdl = request.enable_pdl;
+  key.first_epoch = request.first_epoch;
+  key.host_memory = request.host_memory;
+  return key;
+}
+
+/// Whether another instance may come to share it.
+void check_joinable(const shared_workspace& workspace) {
+  workspace.require_usable("the workspace that it would share");
+  if (const auto fault = workspace->fault()) {
+    throw state_error("the workspace that it would share is poisoned, recover() first: " + describe(*fault));
+  }
+}
+
+/// A step that is over again unless it is kept.
+class step_begin {
+ public:
+  step_begin(shared_workspace& workspace, std::uint32_t instance) : workspace_(workspace) {
+    workspace.begin_step(instance);
+  }
+  ~step_begin() {
+    if (!kept_) workspace_.end_step();
+  }
+  step_begin(const step_begin&) = delete;
+  step_begin& operator=(const step_begin&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  shared_workspace& workspace_;
+  bool kept_ = false;
+};
+
 std::uint32_t shift_of(std::uint64_t power_of_two) {
   return static_cast<std::uint32_t>(std::countr_zero(power_of_two));
 }
@@ -78,18 +122,21 @@ constexpr std::array<payload_slot, protocol::max_payloads> payload_slots{{
 class one_sided_all_to_all::impl {
  public:
   impl(const bootstrap& boot, const comm_params& params, const one_sided_config& config)
-      : params_(params), config_(config), rank_(boot.rank), ep_size_(boot.ep_size), fabric_(fabric_of(boot)) {
+      : params_(params), config_(config), rank_(boot.rank), ep_size_(boot.ep_size) {
     if (!boot.comm_backend) throw invalid_argument("bootstrap: comm_backend is null, must be this rank's backend");
     // The deadline of the meeting itself; a config that breaks its rule is reported by the meeting.
     const auto warmup = std::clamp<std::chrono::nanoseconds>(effective_warmup(config), std::chrono::milliseconds(1),
                                                              std::chrono::hours(24));
-    group_terms terms{params, config, boot.ep_size, boot.kind, 0, 0, boot.first_epoch};
+    group_terms terms{params, config, boot.ep_size, boot.kind, 0, 0, boot.first_epoch, 0};
+    auto& registry = workspace_registry::of_process();
+    bool is_new = false;
     agree_on_construction(*boot.comm_backend, terms, warmup, [&] {
+      const auto fabric = fabric_of(boot);
       check_bootstrap(boot);
       check_group(params, config, boot.ep_size);
       if (boot.first_epoch == 0) throw invalid_argument("bootstrap: first_epoch is 0, must not be");
-      if (const auto usable = fabric_->available(boot.device); !usable.available) throw unsupported(usable.reason);
-      if (config.enable_pdl == choice::on && fabric_->stream_kind() != fabric_kind::cuda) {
+      if (const auto usable = fabric->available(boot.device); !usable.available) throw unsupported(usable.reason);
+      if (config.enable_pdl == choice::on && fabric->stream_kind() != fabric_kind::cuda) {
         throw unsupported("enable_pdl is on, but launches overlap on GPUs only");
       }
       workspace_request request;
@@ -105,26 +152,43 @@ class one_sided_all_to_all::impl {
       layout_ = request.layout;
       terms.workspace_bytes = layout_.total_bytes;
       terms.layout_digest = layout::digest_of(layout_);
-      workspace_ = fabric_->open(request);
+      const auto key = key_of(boot, request);
+      workspace_ = registry.find(key);
+      terms.instance = registry.next_number(workspace_);
+      is_new = !workspace_;
+      if (is_new) {
+        workspace_ = std::make_shared<shared_workspace>(key, fabric, fabric->open(request));
+      } else {
+        check_joinable(*workspace_);
+      }
     });
-    workspace_->connect(*boot.comm_backend, warmup);
+    if (is_new) {
+      (*workspace_)->connect(*boot.comm_backend, warmup);
+      workspace_->backend = boot.comm_backend;
+    }
+    instance_ = registry.enter(workspace_);
   }
 
+  ~impl() { destroy(); }
+  impl(const impl&) = delete;
+  impl& operator=(const impl&) = delete;
+
   dispatch_result dispatch(const dispatch_inputs& inputs, const dispatch_options& options, stream_ref stream) {
-    check_usable(stream);
-    if (in_flight_) throw state_error("dispatch: the previous step's combine is due");
+    check_usable("dispatch", stream);
+    step_begin step(*workspace_, instance_);
+    auto& workspace = **workspace_;
     const auto tokens_per_rank = options.runtime_max_tokens_per_rank.value_or(params_.max_tokens_per_rank);
     check_tokens_per_rank(tokens_per_rank, params_);
     check_dispatch(inputs, tokens_per_rank, params_, config_);
     const auto& statistics = options.eplb_local_stats;
-    check_statistics(statistics, config_, {workspace_->data(), layout_.total_bytes});
+    check_statistics(statistics, config_, {(*workspace_)->data(), layout_.total_bytes});
 
     tokens_per_rank_ = static_cast<std::uint64_t>(tokens_per_rank);
     num_tokens_ = static_cast<std::uint64_t>(inputs.num_tokens);
     const auto chosen = choose_transport(config_, tokens_per_rank, inputs);
     transport_ = chosen.chosen;
     const bool lamport = transport_ == transport::lamport;
-    plan_ = workspace_->plan({tokens_per_rank_, transport_, config_.max_blocks}, stream);
+    plan_ = workspace.plan({tokens_per_rank_, transport_, config_.max_blocks}, stream);
 
     protocol::dispatch_params launch;
     launch.routing = {static_cast<const std::int32_t*>(inputs.topk_ids.data),
@@ -144,7 +208,7 @@ class one_sided_all_to_all::impl {
     result.order = lamport ? row_order::positional : row_order::packed;
     result.transport = transport_;
     result.transport_reason = chosen.reason;
-    const auto* counts = workspace_->data() + layout_.offset_of(region::recv_counts);
+    const auto* counts = (*workspace_)->data() + layout_.offset_of(region::recv_counts);
     result.recv_counts = {reinterpret_cast<const std::int32_t*>(counts), static_cast<std::size_t>(ep_size_)};
     result.dropped_routes = reinterpret_cast<const std::int32_t*>(&mask_words().dropped_routes);
 
@@ -154,7 +218,7 @@ class one_sided_all_to_all::impl {
       const auto& slot = payload_slots[i];
       const auto& input = inputs.*slot.input;
       if (!input.present) continue;
-      if (overlaps(input.data, num_tokens_ * input.row_bytes, workspace_->data(), layout_.total_bytes)) {
+      if (overlaps(input.data, num_tokens_ * input.row_bytes, (*workspace_)->data(), layout_.total_bytes)) {
         throw invalid_argument(std::string(layout::region_table[static_cast<std::size_t>(slot.view_region)].name) +
                                ".data lies in the workspace, must be memory of yours: peers write there meanwhile");
       }
@@ -163,28 +227,30 @@ class one_sided_all_to_all::impl {
       // The receiver's own blocks fill the views of a Lamport step.
       launch.payloads.add(static_cast<const std::byte*>(input.data), static_cast<std::uint32_t>(input.row_bytes),
                           layout_.offset_of(lamport ? slot.view_region : slot.received_in));
-      result.*slot.view = {workspace_->data() + layout_.offset_of(slot.view_region), input.row_bytes};
+      result.*slot.view = {(*workspace_)->data() + layout_.offset_of(slot.view_region), input.row_bytes};
     }
     launch.statistics = {statistics.data(), static_cast<std::uint32_t>(statistics.size())};
-    const auto* all_statistics = workspace_->data() + layout_.offset_of(region::eplb_stats);
+    const auto* all_statistics = (*workspace_)->data() + layout_.offset_of(region::eplb_stats);
     result.eplb_gathered_stats = {reinterpret_cast<const std::int32_t*>(all_statistics),
                                   static_cast<std::size_t>(ep_size_) * statistics.size()};
     protocol::set(words_, header_word::payload_set, payload_set);
     protocol::set(words_, header_word::eplb_stats_length, launch.statistics.length);
+    protocol::set(words_, header_word::instance, instance_);
     protocol::set(words_, header_word::runtime_max_tokens_per_rank, static_cast<std::uint32_t>(tokens_per_rank));
     protocol::set(words_, header_word::transport, static_cast<std::uint32_t>(transport_));
     protocol::set(words_, header_word::num_tokens, static_cast<std::uint32_t>(inputs.num_tokens));
     launch.words = words_;
     launch.words_digest = protocol::digest_of(words_);
 
-    workspace_->launch(launch, plan_.dispatch, stream);
-    in_flight_ = true;
+    workspace.launch(launch, plan_.dispatch, stream);
+    step.keep();
     return result;
   }
 
   rows_view combine_input_buffer(dtype type) {
     check_alive();
-    if (!in_flight_) throw state_error("combine_input_buffer: no step is in flight");
+    workspace_->require_usable("combine_input_buffer");
+    workspace_->require_step("combine_input_buffer", instance_);
     const auto row_bytes = static_cast<std::size_t>(params_.hidden_size) * itemsize(type);
     if (row_bytes > layout_.dims.combine_row_bytes) {
       throw invalid_argument("combine_input_buffer: rows of " + std::string(to_string(type)) + " have " +
@@ -195,17 +261,18 @@ class one_sided_all_to_all::impl {
   }
 
   void combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream) {
-    check_usable(stream);
-    if (!in_flight_) throw state_error("combine: no dispatch is in flight");
+    check_usable("combine", stream);
+    workspace_->require_step("combine", instance_);
+    auto& workspace = **workspace_;
     check_combine(inputs, output, static_cast<std::int64_t>(num_tokens_), params_);
     const auto* given = static_cast<const std::byte*>(inputs.expert_output);
     const bool zero_copy = given == combine_rows();
     const auto row_bytes = static_cast<std::uint64_t>(inputs.hidden_size) * itemsize(inputs.dtype);
     const auto given_bytes = static_cast<std::uint64_t>(ep_size_) * tokens_per_rank_ * row_bytes;
-    if (!zero_copy && overlaps(given, given_bytes, workspace_->data(), layout_.total_bytes)) {
+    if (!zero_copy && overlaps(given, given_bytes, (*workspace_)->data(), layout_.total_bytes)) {
       throw invalid_argument("expert_output lies in the workspace, must be combine_input_buffer() or memory of yours");
     }
-    if (overlaps(output.data, num_tokens_ * row_bytes, workspace_->data(), layout_.total_bytes)) {
+    if (overlaps(output.data, num_tokens_ * row_bytes, (*workspace_)->data(), layout_.total_bytes)) {
       throw invalid_argument("output lies in the workspace, must be memory of yours");
     }
     if (overlaps(output.data, num_tokens_ * row_bytes, given, given_bytes)) {
@@ -231,56 +298,60 @@ class one_sided_all_to_all::impl {
     protocol::set(launch.words, header_word::combine_dtype, static_cast<std::uint32_t>(inputs.dtype));
     launch.words_digest = protocol::digest_of(launch.words);
 
-    workspace_->launch(launch, plan_.combine, stream);
-    in_flight_ = false;
+    workspace.launch(launch, plan_.combine, stream);
+    workspace_->end_step();
   }
 
   void set_active_ranks(const rank_set& mask, stream_ref stream) {
-    check_usable(stream);
+    check_usable("set_active_ranks", stream);
     if (!config_.enable_rank_mask) throw unsupported("set_active_ranks: enable_rank_mask is false, must be true");
     check_rank_mask(mask, rank_, ep_size_);
-    workspace_->set_active_ranks(mask, stream);
+    (*workspace_)->set_active_ranks(mask, stream);
   }
 
   // status, abort and destroy may meet on different threads: each takes its own hold of the workspace.
   [[nodiscard]] std::optional<recorded_fault> status() const {
     const auto workspace = held_workspace();
-    return workspace ? workspace->fault() : std::nullopt;
+    return workspace ? (*workspace)->fault() : std::nullopt;
   }
 
-  void abort(std::string_view reason) {
-    const auto workspace = held_workspace();
-    if (!workspace) throw state_error("abort: the instance has been destroyed");
-    workspace->abort();  // first of all: peers are waiting
-    const std::lock_guard lock(mutex_);
-    if (abort_reason_.empty()) abort_reason_ = reason;
-  }
+  void abort(std::string_view reason) { workspace_for("abort")->abort(reason); }
 
   void recover(comm_backend& backend, const rank_set& active_ranks) {
-    const auto workspace = held_workspace();
-    if (!workspace) throw state_error("recover: the instance has been destroyed");
+    const auto workspace = workspace_for("recover");
+    workspace->require_usable("recover");
     const recovery_terms terms{active_ranks, rank_, ep_size_, config_.enable_rank_mask};
     check_active_ranks(terms);
-    recover_workspace(*workspace, backend, terms, effective_warmup(config_));
-    in_flight_ = false;
-    const std::lock_guard lock(mutex_);
-    abort_reason_.clear();
+    recover_workspace(**workspace, backend, terms, effective_warmup(config_));
+    workspace->end_step();
+    workspace->forget_abort();
+  }
+
+  void checkpoint_prepare() {
+    prepare_checkpoint(*workspace_for("checkpoint_prepare"), effective_warmup(config_));
+  }
+
+  void checkpoint_restore(std::shared_ptr<comm_backend> backend) {
+    restore_checkpoint(workspace_for("checkpoint_restore"), std::move(backend), effective_warmup(config_));
   }
 
   void destroy() noexcept {
-    std::shared_ptr<fabric_workspace> last;
+    std::shared_ptr<shared_workspace> last;
     {
       const std::lock_guard lock(mutex_);
       last = std::move(workspace_);
     }
-    if (last) last->drain();
+    if (!last) return;
+    if (last->life() == workspace_life::usable) (*last)->drain();
+    last->abandon_step(instance_);
+    workspace_registry::of_process().leave(last);
   }
 
   [[nodiscard]] support lamport_enabled() const { return lamport_support(config_); }
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int ep_size() const noexcept { return ep_size_; }
   [[nodiscard]] const comm_params& params() const noexcept { return params_; }
-  [[nodiscard]] std::byte* workspace_data() const noexcept { return workspace_ ? workspace_->data() : nullptr; }
+  [[nodiscard]] std::byte* workspace_data() const noexcept { return workspace_ ? (*workspace_)->data() : nullptr; }
 
  private:
   /// How rows lie under flags is for all ranks to agree on; Lamport rows have none.
@@ -292,47 +363,46 @@ class one_sided_all_to_all::impl {
     if (!workspace_) throw state_error("the instance has been destroyed");
   }
 
-  void check_usable(stream_ref stream) {
+  void check_usable(std::string_view call, stream_ref stream) {
     check_alive();
-    if (stream.kind() != fabric_->stream_kind()) {
+    if (stream.kind() != workspace_->fabric().stream_kind()) {
       throw invalid_argument("stream is of another fabric, must be of the one that the instance was made for");
     }
-    const auto fault = workspace_->fault();
-    if (!fault) return;
-    auto message = "the workspace is poisoned: " + describe(*fault);
-    const std::lock_guard lock(mutex_);
-    if (fault->code == fault_code::aborted && !abort_reason_.empty()) message += " (" + abort_reason_ + ")";
-    throw peer_fault(message, *fault);
+    workspace_->require_usable(call);
+    workspace_->require_sound();
   }
 
-  [[nodiscard]] std::shared_ptr<fabric_workspace> held_workspace() const {
+  [[nodiscard]] std::shared_ptr<shared_workspace> held_workspace() const {
     const std::lock_guard lock(mutex_);
     return workspace_;
   }
-
-  [[nodiscard]] const layout::rank_mask_words& mask_words() const {
-    return *reinterpret_cast<const layout::rank_mask_words*>(workspace_->data() + layout_.offset_of(region::rank_mask));
+  [[nodiscard]] std::shared_ptr<shared_workspace> workspace_for(std::string_view call) const {
+    auto workspace = held_workspace();
+    if (!workspace) throw state_error(std::string(call) + ": the instance has been destroyed");
+    return workspace;
   }
 
-  [[nodiscard]] std::byte* combine_rows() const { return workspace_->data() + layout_.offset_of(region::combine_rows); }
+  [[nodiscard]] const layout::rank_mask_words& mask_words() const {
+    return *reinterpret_cast<const layout::rank_mask_words*>((*workspace_)->data() + layout_.offset_of(region::rank_mask));
+  }
+
+  [[nodiscard]] std::byte* combine_rows() const { return (*workspace_)->data() + layout_.offset_of(region::combine_rows); }
 
   comm_params params_;
   one_sided_config config_;
   int rank_;
   int ep_size_;
-  std::shared_ptr<fabric> fabric_;
   layout::workspace_layout layout_;
-  std::shared_ptr<fabric_workspace> workspace_;
+  std::shared_ptr<shared_workspace> workspace_;
+  std::uint32_t instance_ = 0;  ///< its number among those that share the workspace
 
-  bool in_flight_ = false;
   std::uint64_t tokens_per_rank_ = 0;  // of the step in flight, and so on
   std::uint64_t num_tokens_ = 0;
   transport transport_ = transport::fence;
   launch_plan plan_;
   protocol::step_words words_{};
 
-  mutable std::mutex mutex_;  // of workspace_ (the pointer) and abort_reason_
-  std::string abort_reason_;
+  mutable std::mutex mutex_;  // of workspace_ (the pointer)
 };
 
 namespace {
@@ -380,6 +450,10 @@ std::optional<recorded_fault> one_sided_all_to_all::status() const { return impl
 void one_sided_all_to_all::abort(std::string_view reason) { impl_->abort(reason); }
 void one_sided_all_to_all::recover(comm_backend& backend, const rank_set& active_ranks) {
   impl_->recover(backend, active_ranks);
+}
+void one_sided_all_to_all::checkpoint_prepare() { impl_->checkpoint_prepare(); }
+void one_sided_all_to_all::checkpoint_restore(std::shared_ptr<comm_backend> backend) {
+  impl_->checkpoint_restore(std::move(backend));
 }
 void one_sided_all_to_all::destroy() noexcept { impl_->destroy(); }
 support one_sided_all_to_all::lamport_enabled() const { return impl_->lamport_enabled(); }

@@ -25,10 +25,6 @@ struct standing {
   rank_set kept_in{};  ///< ranks that are left out, but that it could not keep out
 };
 
-/// Epochs wrap, and ranks of a group are at most two phases apart, but for one that is masked off, which has stayed
-/// behind: by less than 2^31 phases.
-bool is_later(std::uint32_t epoch, std::uint32_t other) { return static_cast<std::int32_t>(epoch - other) > 0; }
-
 std::vector<int> ranks_of(const rank_set& set) {
   std::vector<int> ranks;
   for (int rank = 0; rank < max_ep_size; ++rank) {
@@ -198,7 +194,7 @@ void recover_workspace(fabric_workspace& workspace, comm_backend& backend, const
   // From here on no launch of the old incarnation runs on any active rank, and none elsewhere reaches what is new.
   fresh_start start{{all[0].epoch, all[0].incarnation}, terms.active};
   for (const auto& each : all) {
-    if (is_later(each.epoch, start.at.epoch)) start.at.epoch = each.epoch;
+    if (layout::is_later(each.epoch, start.at.epoch)) start.at.epoch = each.epoch;
     start.at.incarnation = std::max(start.at.incarnation, each.incarnation);
   }
   start.at.epoch = layout::next_epoch(layout::next_epoch(start.at.epoch));

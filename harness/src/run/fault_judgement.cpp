@@ -119,6 +119,7 @@ std::string corruption_problem(const judged& of) {
   auto field = of_routing && fault.phase == phase::dispatch ? step_field::row_count : fault.field;
   // One word of the header has both.
   if (field == step_field::combine_hidden_size && fault.phase == phase::dispatch) field = step_field::eplb_stats_length;
+  if (field == step_field::combine_dtype && fault.phase == phase::dispatch) field = step_field::instance;
   if (record.field != field) return "the field must be " + std::string(to_string(field));
   if (of.rank == fault.rank) return of.by_notice() ? std::string() : "only its peers can see it";
   if (of.by_notice()) {

@@ -21,6 +21,14 @@ namespace switchyard {
 /// the given stream and never synchronise it. One stream at a time; not thread-safe, but instances are independent of
 /// one another. Within one process each rank needs its own stream.
 ///
+/// Instances that are made by backends of one group (comm_backend::group_id) share a workspace when its layout, its
+/// timeouts and where it lies are equal: layers of one shape cost its memory once, whatever T and, within the widths,
+/// formats their steps have. One of them is within a step at a time; another's dispatch is a state_error meanwhile, and
+/// all ranks run them in one order: another instance at a peer is a step_mismatch of the field `instance`. They use one
+/// stream, or the caller orders their streams. A fault, a rank mask, recover() and checkpoints are the workspace's, so of
+/// all of them. Of instances that share a workspace, different threads may use different ones. Those of another shape
+/// have a workspace of their own beside it; a workspace never grows.
+///
 /// When a phase fails (a peer that does not come, or one that declares another step), the workspace is poisoned: the
 /// dispatch's ids are all invalid and its counts 0, the combine's output is NaN, later work on the stream does nothing
 /// at the peers, status() tells the record, and the next call throws peer_fault. The process and its threads live on.
@@ -30,8 +38,9 @@ class one_sided_all_to_all {
   static support platform_support(fabric_kind kind, int device);
 
   /// Collective over the group. Every rank succeeds, or every rank throws: invalid_argument when a rank's own or a
-  /// peer's arguments break a rule or differ between ranks, unsupported, out_of_memory, peer_fault when ranks do not
-  /// come within the warm-up timeout. The message names ranks and reasons.
+  /// peer's arguments break a rule or differ between ranks, or ranks have made different numbers of instances on the
+  /// workspace that it would share; state_error where that is poisoned or without memory; unsupported, out_of_memory,
+  /// peer_fault when ranks do not come within the warm-up timeout. The message names ranks and reasons.
   one_sided_all_to_all(const bootstrap& boot, const comm_params& params, const one_sided_config& config = {});
 
   /// Local; waits for nothing but this rank's own queued work. Never throws.
@@ -122,7 +131,38 @@ class one_sided_all_to_all {
   /// peer_fault, stays poisoned, and the others, which have recovered, miss it in their next step.
   void recover(comm_backend& backend, const rank_set& active_ranks);
 
-  /// Frees this rank's end. Idempotent. Waits for this rank's queued work, which may itself wait for peers until its
+  /// Gives the workspace's memory back, on GPUs with every handle and descriptor, so that the process can be
+  /// checkpointed: also its mappings of the peers' memory, which is what keeps that alive. The addresses stay reserved
+  /// and are the same after checkpoint_restore(), which the caller needs for views and captured graphs; what lay there
+  /// is lost, and nothing may touch it meanwhile: a replay would end the context. On the host fabric the pages go, but
+  /// for those of bootstrap::host_memory. What is not memory of the workspace stays: a stream, an event, and a page of
+  /// pinned host memory.
+  ///
+  /// Between steps only: no step in flight, neither of this instance nor of one that shares the workspace, no fault, and
+  /// no replay. Waits for this rank's queued work as recover() does, and for all ranks of the group, masked off ones
+  /// too, by the backend of construction or of the last restore, which it lets go of: connections may be closed then.
+  /// All memory of all ranks has gone when it returns. Every call but status(), checkpoint_restore() and destroy() is a
+  /// state_error from then on, of every instance that shares the workspace; a further checkpoint_prepare() does nothing.
+  /// Nobody constructs an instance that would share it.
+  ///
+  /// Collective. Throws on all ranks when one cannot, and nothing has changed: peer_fault where this rank's workspace is
+  /// poisoned, or naming ranks that did not come within the warm-up timeout; state_error naming ranks that are poisoned,
+  /// within a step, or whose work did not end; state_error on this rank alone after destroy() and where another thread
+  /// is at it. When memory cannot be taken away after all, cuda_error on every rank: the workspace is lost for good, and
+  /// its instances can only be destroyed.
+  void checkpoint_prepare();
+
+  /// Gives the workspace memory again, at the same addresses; it is then as after recover(), of the ranks that were
+  /// active before: exact from the next step on, which has the warm-up deadline, and so are replays of graphs that were
+  /// captured before. `backend`: of the same rank and group size; it may be another one, of a new group_id, by which
+  /// instances that are made later find the workspace. Does nothing where the workspace has its memory.
+  ///
+  /// Collective over all ranks. Throws invalid_argument for a backend of another rank or size, or null, before anything
+  /// is done; state_error after destroy(); out_of_memory, cuda_error, unsupported or peer_fault on every rank that has
+  /// not restored, which may try again by another backend; cuda_error that says so where the workspace is lost for good.
+  void checkpoint_restore(std::shared_ptr<switchyard::comm_backend> backend);
+
+  /// Frees this rank's end: what it has of the workspace when no other instance shares it. Idempotent. Waits for this rank's queued work, which may itself wait for peers until its
   /// deadline (abort() first to cut that short), and for nothing else: what peers still write goes to memory that lives
   /// until the last rank has let go. Not to be called from a task on the rank's own stream. Local; never throws.
   void destroy() noexcept;

@@ -20,6 +20,10 @@ step_verdict judge(const std::function<void()>& action) {
     keep(step_outcome::unsupported, e.what());
   } catch (const out_of_memory& e) {
     keep(step_outcome::out_of_memory, e.what());
+  } catch (const state_error& e) {
+    keep(step_outcome::state_error, e.what());
+  } catch (const peer_fault& e) {  // of this rank alone; to the others it is a state that they cannot use
+    keep(step_outcome::state_error, e.what());
   } catch (const std::bad_alloc&) {
     keep(step_outcome::out_of_memory, "host memory for the library's own tables could not be had");
   } catch (const std::exception& e) {
@@ -41,6 +45,7 @@ void throw_unless_ready(const rank_meeting& meeting, const std::vector<step_verd
     case step_outcome::ready: return;
     case step_outcome::unsupported: throw unsupported(message);
     case step_outcome::out_of_memory: throw out_of_memory(message);
+    case step_outcome::state_error: throw state_error(message);
     case step_outcome::cuda_error: throw cuda_error(message);
   }
 }

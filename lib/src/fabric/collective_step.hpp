@@ -16,7 +16,7 @@
 
 namespace switchyard {
 
-enum class step_outcome : std::uint32_t { ready, unsupported, out_of_memory, cuda_error };
+enum class step_outcome : std::uint32_t { ready, unsupported, out_of_memory, state_error, cuda_error };
 
 /// How a step ended on one rank; plain bytes.
 struct step_verdict {

@@ -49,13 +49,21 @@ struct round_position {
   std::uint32_t incarnation = 1;  ///< of the workspace
 };
 
+/// A workspace on which nothing runs.
+struct resting_state {
+  round_position at;
+  phase due = phase::dispatch;
+  rank_set active{};  ///< who takes part from the next dispatch on
+};
+
 /// What a workspace begins its next life with.
 struct fresh_start {
   round_position at;
   rank_set active{};  ///< who takes part
 };
 
-/// A workspace on its way through recover(), in this order (recovery.cpp).
+/// A workspace on its way through recover(), in this order (recovery.cpp), or, where it gives its memory back between,
+/// through a checkpoint (checkpoint.cpp).
 class recoverable {
  public:
   /// Waits for this rank's launches to end, and for what else the stream of the last one has been given, for no longer
@@ -63,6 +71,12 @@ class recoverable {
   [[nodiscard]] virtual bool drain_for(std::chrono::nanoseconds timeout) = 0;
   /// Precondition: drained.
   [[nodiscard]] virtual round_position position() const = 0;
+  /// Precondition: drained.
+  [[nodiscard]] virtual resting_state rest() const = 0;
+  /// Gives back what memory is behind the workspace's addresses, here and of what this rank has mapped of its peers'.
+  /// The addresses stay, and have memory again after restart(). Idempotent. Throws cuda_error; then some may be left.
+  /// Precondition: no launch of any rank runs, and none is made.
+  virtual void release_memory() = 0;
   /// Sees to it that ranks which are left out store nothing any more into what restart() leaves, whatever they do;
   /// waits for what they are doing for no longer than `timeout`. Returns those of which it could not.
   [[nodiscard]] virtual rank_set keep_out(const rank_set& left_out, std::chrono::nanoseconds timeout) = 0;

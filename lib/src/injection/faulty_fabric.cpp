@@ -65,6 +65,7 @@ std::uint64_t word_of(step_field field) {
   if (field == step_field::row_count) return static_cast<std::uint64_t>(header_word::row_count);
   if (field == step_field::routed_bitmap) return protocol::bitmap_word;
   if (field == step_field::eplb_stats_length) return static_cast<std::uint64_t>(header_word::eplb_stats_length);
+  if (field == step_field::instance) return static_cast<std::uint64_t>(header_word::instance);
   for (const auto& entry : protocol::must_match_words()) {
     if (entry.field == field) return static_cast<std::uint64_t>(entry.word);
   }

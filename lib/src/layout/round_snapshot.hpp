@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host reads of a workspace that lies where it cannot look: whether a phase is running there, and which is due.
+// What a host reads of a workspace that lies where it cannot look: whether a phase is running there, which is due, and
+// of which ranks.
 #pragma once
 
 #include <algorithm>
 #include <array>
 
+#include "layout/rank_mask.hpp"
 #include "layout/round_state.hpp"
 
 namespace switchyard::layout {
@@ -13,6 +15,7 @@ namespace switchyard::layout {
 struct round_snapshot {
   round_state round;
   std::array<block_state, max_lamport_blocks> blocks;
+  rank_mask_words mask;
 };
 
 /// Whether no block was in a phase. Lasts in a poisoned workspace for as long as no launch begins; the words of a

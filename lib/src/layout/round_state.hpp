@@ -60,6 +60,12 @@ constexpr block_state first_block_state(const round_state& round) {
 /// Epochs skip 0, which is what memory holds that no header or flag was ever stored to.
 constexpr std::uint32_t next_epoch(std::uint32_t epoch) { return epoch + 1 == 0 ? 1 : epoch + 1; }
 
+/// Epochs wrap, and ranks of a group are at most two phases apart, but for one that is masked off, which has stayed
+/// behind: by less than 2^31 phases.
+constexpr bool is_later(std::uint32_t epoch, std::uint32_t other) {
+  return static_cast<std::int32_t>(epoch - other) > 0;
+}
+
 /// The header and flag word: 32 bits of data under a tag that says which phase it belongs to.
 constexpr std::uint64_t tagged(std::uint32_t data, std::uint32_t tag) {
   return static_cast<std::uint64_t>(tag) << 32 | data;

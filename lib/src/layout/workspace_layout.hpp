@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -62,6 +63,8 @@ struct extents {
   [[nodiscard]] constexpr std::uint64_t lamport_scales_offset() const {
     return lamport_stride(units_of(combine_elements()));
   }
+
+  friend constexpr auto operator<=>(const extents&, const extents&) = default;
 
   static constexpr std::uint64_t fixed_header_words = 16;
   static constexpr std::uint32_t max_lamport_blocks = 160;  ///< of a launch

@@ -31,6 +31,7 @@ enum class header_word : std::uint8_t {
   combine_hidden_size,
   eplb_stats_length = combine_hidden_size,  ///< in dispatch; one word has both, for a phase declares one of them
   combine_dtype,
+  instance = combine_dtype,  ///< in dispatch, likewise
   incarnation,
   num_tokens,  ///< n of the sender: told, not compared
   rank_mask,
@@ -66,7 +67,8 @@ inline constexpr std::array<header_word_spec, fixed_header_words> header_word_ta
      "rows of combine under one flag; 0 in dispatch and where there are no flags"},
     {header_word::combine_hidden_size, "combine_hidden_size",
      "h; in dispatch eplb_stats_length, integers of load statistics of a rank, 0: none"},
-    {header_word::combine_dtype, "combine_dtype", "of expert outputs and sums; 0 in dispatch"},
+    {header_word::combine_dtype, "combine_dtype",
+     "of expert outputs and sums; in dispatch instance, which of those that share the workspace"},
     {header_word::incarnation, "incarnation", "of the sender's workspace"},
     {header_word::num_tokens, "num_tokens", "n of the sender: told, not compared"},
     {header_word::rank_mask, "rank_mask",
@@ -81,8 +83,8 @@ static_assert(
     }(),
     "the table is indexed by header_word");
 
-/// Words on which all ranks must agree, in the order in which a disagreement is named: the transport, and how it cuts a
-/// step, after what they follow from.
+/// Words on which all ranks must agree, in the order in which a disagreement is named: first what others follow from,
+/// as most does from the instance; the transport, and how it cuts a step, last.
 struct must_match {
   header_word word;
   step_field field;
@@ -92,6 +94,7 @@ constexpr std::array<must_match, num_must_match> must_match_words() {
   return {{
       {header_word::incarnation, step_field::incarnation},
       {header_word::rank_mask, step_field::rank_mask},
+      {header_word::combine_dtype, step_field::combine_dtype},
       {header_word::runtime_max_tokens_per_rank, step_field::runtime_max_tokens_per_rank},
       {header_word::payload_set, step_field::payload_set},
       {header_word::hidden_states_row_bytes, step_field::hidden_states_row_bytes},
@@ -102,14 +105,14 @@ constexpr std::array<must_match, num_must_match> must_match_words() {
       {header_word::transport, step_field::transport},
       {header_word::chunk_tokens, step_field::chunk_tokens},
       {header_word::combine_hidden_size, step_field::combine_hidden_size},
-      {header_word::combine_dtype, step_field::combine_dtype},
   }};
 }
 
 /// What a record calls a word of a phase's header.
 constexpr step_field field_of(const must_match& entry, phase which) {
-  const bool of_statistics = which == phase::dispatch && entry.word == header_word::eplb_stats_length;
-  return of_statistics ? step_field::eplb_stats_length : entry.field;
+  if (which != phase::dispatch) return entry.field;
+  if (entry.word == header_word::eplb_stats_length) return step_field::eplb_stats_length;
+  return entry.word == header_word::instance ? step_field::instance : entry.field;
 }
 
 /// The fixed words of this rank's header but for digest, row_count, incarnation and rank_mask, which the blocks fill

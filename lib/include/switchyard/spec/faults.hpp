@@ -46,6 +46,7 @@ enum class step_field : std::uint8_t {
   chunk_tokens,
   combine_hidden_size,
   combine_dtype,
+  instance,  ///< which of the instances that share the workspace: their number in the order in which they were made
   incarnation,
   rank_mask,      ///< bits of the active ranks, of groups of more than 32 a hash of them
   row_count,      ///< rows that the owner holds against rows that the source sent
@@ -144,6 +145,7 @@ constexpr std::string_view to_string(step_field field) noexcept {
     case step_field::chunk_tokens: return "chunk_tokens";
     case step_field::combine_hidden_size: return "combine_hidden_size";
     case step_field::combine_dtype: return "combine_dtype";
+    case step_field::instance: return "instance";
     case step_field::incarnation: return "incarnation";
     case step_field::rank_mask: return "rank_mask";
     case step_field::row_count: return "row_count";

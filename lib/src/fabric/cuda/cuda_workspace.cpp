@@ -202,6 +202,18 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     return {pinned_->snapshot.round.epoch, pinned_->snapshot.round.incarnation};
   }
 
+  [[nodiscard]] resting_state rest() const override {
+    const auto& seen = pinned_->snapshot;
+    return {position(), static_cast<phase>(seen.round.phase_due), seen.mask.due};
+  }
+
+  void release_memory() override {
+    const std::lock_guard lock(next_life_);
+    const device_guard guard(request_.device);
+    stands_ = false;
+    memory_->take_away();
+  }
+
   // Who is left out has the memory that is replaced, and goes on in it as long as it likes.
   [[nodiscard]] rank_set keep_out(const rank_set& /*left_out*/, std::chrono::nanoseconds /*timeout*/) override {
     return {};
@@ -280,6 +292,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     };
     copy(&into.round, layout::region::round_state, sizeof(into.round));
     copy(into.blocks.data(), layout::region::lamport_blocks, sizeof(into.blocks));
+    copy(&into.mask, layout::region::rank_mask, sizeof(into.mask));
     return wait_for([&] { return cudaStreamQuery(stream_.get()); }, deadline, "workspace: reading where it stands");
   }
 

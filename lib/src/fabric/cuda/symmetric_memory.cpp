@@ -172,12 +172,12 @@ void symmetric_memory::remap() {
     map(rank_, prepared);
   } catch (...) {
     try {
-      map(rank_, own_);
+      if (own_ != 0) map(rank_, own_);
     } catch (const error&) {  // NOLINT(bugprone-empty-catch): the first failure is what is told
     }
     throw;
   }
-  (void)api_.release(own_);
+  if (own_ != 0) (void)api_.release(own_);
   own_ = prepared;
   prepared = 0;
 }
@@ -190,12 +190,24 @@ void symmetric_memory::discard() noexcept {
 }
 
 void symmetric_memory::unback() noexcept {
+  try {
+    take_away();
+  } catch (const error&) {  // NOLINT(bugprone-empty-catch): whoever cares calls take_away()
+  }
+}
+
+void symmetric_memory::take_away() {
+  auto refused = CUDA_SUCCESS;
+  const auto note = [&](CUresult result) {
+    if (refused == CUDA_SUCCESS) refused = result;
+  };
   for (std::size_t rank = 0; rank < mapped_.size(); ++rank) {
-    if (mapped_[rank]) (void)api_.unmap(base_ + rank * slice_bytes_, slice_bytes_);
+    if (mapped_[rank]) note(api_.unmap(base_ + rank * slice_bytes_, slice_bytes_));
     mapped_[rank] = false;
   }
-  if (own_ != 0) (void)api_.release(own_);
+  if (own_ != 0) note(api_.release(own_));
   own_ = 0;
+  check(api_, refused, "workspace: taking memory away");
 }
 
 void close_slice_handle(const driver_api& api, slice_handle& handle) noexcept {

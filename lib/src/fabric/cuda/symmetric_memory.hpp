@@ -51,9 +51,11 @@ class symmetric_memory {
   /// Takes the memory away from behind all slices; the addresses stay. Peers that have mapped this rank's memory keep
   /// it alive. Idempotent.
   void unback() noexcept;
+  /// As unback(), but throws cuda_error when the driver refuses any of it, the rest having gone.
+  void take_away();
 
   /// Allocates fresh physical memory for this rank's slice, contents undefined, beside what is there, of the kind that
-  /// back() has made. Precondition: backed.
+  /// back() has made. Precondition: it has been backed, and may have been unbacked since.
   void prepare();
   /// Takes in the memory with which `peer` is to replace what this rank has mapped of it, if anything. Precondition:
   /// peer is not this rank.

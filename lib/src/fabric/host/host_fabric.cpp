@@ -158,6 +158,11 @@ class host_workspace final : public fabric_workspace, private recoverable {
     return {handle_.round().epoch, handle_.round().incarnation};
   }
 
+  [[nodiscard]] resting_state rest() const override {
+    return {position(), static_cast<phase>(handle_.round().phase_due), handle_.rank_mask().due};
+  }
+  void release_memory() override { part_->memory.release(); }
+
   // The memory stays what it was, so whoever may still store into it is poisoned in its own workspace, from outside.
   [[nodiscard]] rank_set keep_out(const rank_set& left_out, std::chrono::nanoseconds timeout) override {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
@@ -176,6 +181,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
 
   void restart(const fresh_start& start, const rank_meeting& /*meeting*/) override {
     const std::lock_guard lock(part_->next_life);
+    part_->memory.back_again();
     begin(start);
     part_->kept_out_by = -1;
     handle_.round().fault_elected = handle_.round().fault_announced = handle_.round().poison = 1;

@@ -42,4 +42,19 @@ host_memory::~host_memory() {
   }
 }
 
+void host_memory::release() {
+  if (resource_ != nullptr || released_) return;
+  // Other pages in the same place, none of which may be touched: the system lets go of those that were there.
+  constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (mmap(data_, bytes_, PROT_NONE, how, -1, 0) == MAP_FAILED) fail(bytes_);
+  released_ = true;
+}
+
+void host_memory::back_again() {
+  if (!released_) return;
+  constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  if (mmap(data_, bytes_, PROT_READ | PROT_WRITE, how, -1, 0) == MAP_FAILED) fail(bytes_);
+  released_ = false;
+}
+
 }  // namespace switchyard::host

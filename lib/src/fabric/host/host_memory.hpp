@@ -17,12 +17,19 @@ class host_memory {
   host_memory(const host_memory&) = delete;
   host_memory& operator=(const host_memory&) = delete;
 
+  /// Gives the pages back and keeps the addresses, which nobody may touch until back_again(). What a resource has given
+  /// stays, because there is no way to ask it for the same addresses. Idempotent. Throws out_of_memory.
+  void release();
+  /// Pages behind the addresses, contents undefined. Idempotent. Throws out_of_memory.
+  void back_again();
+
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
 
  private:
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::pmr::memory_resource* resource_ = nullptr;
+  bool released_ = false;
 };
 
 }  // namespace switchyard::host
