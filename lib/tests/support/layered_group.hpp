@@ -9,7 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <memory_resource>
+#include <utility>
 #include <vector>
 
 #include "support/host_group.hpp"
@@ -39,6 +42,7 @@ class layered_group {
     boot.rank = rank;
     boot.ep_size = ep_size_;
     boot.comm_backend = backends[static_cast<std::size_t>(rank)];
+    boot.host_memory = host_memory;
     return boot;
   }
   /// Another instance of `rank`; collective. Throws as construction.
@@ -61,6 +65,7 @@ class layered_group {
   [[nodiscard]] host_stream& stream(int rank) { return *streams_[static_cast<std::size_t>(rank)]; }
 
   std::vector<std::shared_ptr<comm_backend>> backends;
+  std::pmr::memory_resource* host_memory = nullptr;  ///< of the workspaces of instances that are made from now on
 
  private:
   int ep_size_;
@@ -101,11 +106,18 @@ class layer_exchange {
   }
 
   void combine() {
+    combine_behind_experts([this](std::function<void()> experts) { stream_.enqueue(std::move(experts)); });
+  }
+  /// `enqueue` is given the experts and puts them before the combine, on the stream or where a capture keeps them.
+  void combine_behind_experts(const std::function<void(std::function<void()>)>& enqueue) {
     const auto buffer = layer_.combine_input_buffer(dtype::bf16);
-    stream_.enqueue([this, buffer, received = received_] { run_experts(buffer, received); });
+    enqueue([this, buffer, received = received_] { run_experts(buffer, received); });
     layer_.combine({buffer.data, layer_.params().hidden_size, dtype::bf16},
                    {output_.as<void>(), static_cast<std::int64_t>(num_tokens_)}, stream_);
   }
+
+  /// Before a replay, so that the last one's result cannot be taken for its own.
+  void forget_output() { std::memset(output_.as<void>(), 0xCD, num_tokens_ * hidden_size() * 2); }
 
   /// Once the stream has come to it.
   void expect_exact() {

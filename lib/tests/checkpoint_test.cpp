@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+// A workspace gives its memory back and gets it again at the same addresses; what was captured before replays exactly.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <string>
+
+#include "fabric/collective_step.hpp"
+#include "injection/capturing_host_fabric.hpp"
+#include "layout/rank_mask.hpp"
+#include "support/layered_group.hpp"
+#include "support/masked_group.hpp"
+
+namespace switchyard {
+namespace {
+
+using namespace std::chrono_literals;
+
+comm_params small_params() {
+  comm_params params;
+  params.num_experts = 8;
+  params.top_k = 2;
+  params.max_tokens_per_rank = 40;
+  params.hidden_size = 64;
+  return params;
+}
+
+one_sided_config short_lamport(std::chrono::milliseconds timeout = 20s) {
+  one_sided_config config;
+  config.timeout = config.warmup_timeout = timeout;
+  config.lamport_max_tokens = 16;
+  return config;
+}
+
+/// Two ranks with as many layers as asked for, and steps of them.
+struct checkpointed_group : test::layered_group {
+  explicit checkpointed_group(int ep_size = 2, std::size_t num_layers = 1) : layered_group(ep_size) {
+    for (std::size_t layer = 0; layer < num_layers; ++layer) add_on_every_rank(small_params(), short_lamport());
+  }
+  void step(int rank, std::uint32_t number, std::size_t which = 0) {
+    const auto tokens = number % 2 == 0 ? 8 : 40;  // by lamport, and by fence
+    test::layer_exchange(layer(rank, which), stream(rank), {number, tokens, 128}).run();
+  }
+};
+
+/// Pages of a workspace that are in memory. None where there is nothing behind its addresses.
+std::size_t resident_pages(const one_sided_all_to_all& instance, const one_sided_config& config) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto bytes = workspace_bytes(instance.params(), config, instance.ep_size());
+  std::vector<unsigned char> seen((bytes + page - 1) / page);
+  if (mincore(instance.workspace_data(), bytes, seen.data()) != 0) return 0;
+  return static_cast<std::size_t>(std::count_if(seen.begin(), seen.end(), [](auto flags) { return flags & 1; }));
+}
+
+template <class Call>
+std::string state_error_of(Call call) {
+  try {
+    call();
+  } catch (const state_error& e) {
+    return e.what();
+  }
+  return "no state_error";
+}
+
+TEST(checkpoint, gives_memory_back_and_takes_it_again_at_the_same_addresses) {
+  checkpointed_group group;
+  auto fresh = make_in_process_backends(2);
+  test::on_every_rank(2, [&](int rank) {
+    auto& instance = group.layer(rank, 0);
+    group.step(rank, 0);
+    group.step(rank, 1);
+    const auto* const data = instance.workspace_data();
+    const auto resident = resident_pages(instance, short_lamport());
+    EXPECT_GT(resident, 4U);
+    instance.checkpoint_prepare();
+    EXPECT_EQ(resident_pages(instance, short_lamport()), 0U);
+    EXPECT_FALSE(instance.status());
+    instance.checkpoint_restore(fresh[static_cast<std::size_t>(rank)]);
+    EXPECT_EQ(instance.workspace_data(), data);
+    for (std::uint32_t number = 2; number < 12; ++number) group.step(rank, number);
+    EXPECT_GE(resident_pages(instance, short_lamport()), resident);
+  });
+}
+
+TEST(checkpoint, lets_go_of_the_backend_and_meets_by_the_new_one_the_next_time) {
+  checkpointed_group group;
+  std::vector<std::weak_ptr<comm_backend>> first{group.backends[0], group.backends[1]};
+  group.backends.clear();
+  for (int round = 0; round < 3; ++round) {
+    auto fresh = make_in_process_backends(2);
+    test::on_every_rank(2, [&](int rank) {
+      const auto index = static_cast<std::size_t>(rank);
+      group.step(rank, 0);
+      group.layer(rank, 0).checkpoint_prepare();
+      EXPECT_TRUE(first[index].expired()) << "round " << round;
+      first[index] = fresh[index];
+      group.layer(rank, 0).checkpoint_restore(std::move(fresh[index]));
+      group.step(rank, 1);
+    });
+  }
+}
+
+TEST(checkpoint, does_nothing_when_it_is_asked_for_again) {
+  checkpointed_group group;
+  test::on_every_rank(2, [&](int rank) {
+    auto& instance = group.layer(rank, 0);
+    const auto& backend = group.backends[static_cast<std::size_t>(rank)];
+    instance.checkpoint_restore(backend);
+    group.step(rank, 0);
+    instance.checkpoint_prepare();
+    // Only one of them, and there is no meeting: a collective call would wait for the other.
+    if (rank == 0) instance.checkpoint_prepare();
+    instance.checkpoint_restore(backend);
+    if (rank == 1) instance.checkpoint_restore(backend);
+    group.step(rank, 1);
+  });
+}
+
+TEST(checkpoint, refuses_calls_while_there_is_no_memory) {
+  checkpointed_group group(2, 2);
+  test::on_every_rank(2, [&](int rank) {
+    auto& instance = group.layer(rank, 0);
+    auto& backend = group.backends[static_cast<std::size_t>(rank)];
+    test::layer_exchange exchange(instance, group.stream(rank), {0, 8, 128});
+    group.layer(rank, 1).checkpoint_prepare();
+    const std::string why = ": the workspace has no memory after checkpoint_prepare(), checkpoint_restore() first";
+    EXPECT_EQ(state_error_of([&] { exchange.dispatch(); }),
+              "dispatch" + why + "; peers wait for this rank until abort() or their deadline");
+    EXPECT_EQ(state_error_of([&] { instance.combine_input_buffer(dtype::bf16); }), "combine_input_buffer" + why);
+    EXPECT_EQ(state_error_of([&] { exchange.combine(); }), "combine_input_buffer" + why);
+    EXPECT_EQ(state_error_of([&] { instance.set_active_ranks(layout::all_ranks(2), group.stream(rank)); }),
+              "set_active_ranks" + why);
+    EXPECT_EQ(state_error_of([&] { instance.abort("a test"); }), "abort" + why);
+    EXPECT_EQ(state_error_of([&] { instance.recover(*backend, layout::all_ranks(2)); }), "recover" + why);
+    EXPECT_NE(state_error_of([&] { group.add(rank, small_params(), short_lamport()); }).find(why), std::string::npos);
+    EXPECT_FALSE(instance.status());
+    instance.checkpoint_restore(backend);
+    group.step(rank, 1, 0);
+    group.step(rank, 2, 1);
+    group.add(rank, small_params(), short_lamport());
+    group.step(rank, 3, 2);
+  });
+}
+
+TEST(checkpoint, is_found_by_the_group_that_restored_it) {
+  checkpointed_group group;
+  auto fresh = make_in_process_backends(2);
+  test::on_every_rank(2, [&](int rank) {
+    group.layer(rank, 0).checkpoint_prepare();
+    group.layer(rank, 0).checkpoint_restore(fresh[static_cast<std::size_t>(rank)]);
+    group.backends[static_cast<std::size_t>(rank)] = fresh[static_cast<std::size_t>(rank)];
+    group.add(rank, small_params(), short_lamport());
+    EXPECT_EQ(group.layer(rank, 1).workspace_data(), group.layer(rank, 0).workspace_data());
+    group.step(rank, 0, 1);
+  });
+}
+
+TEST(checkpoint, refuses_another_rank_or_size_and_stays_prepared) {
+  checkpointed_group group;
+  const auto three = make_in_process_backends(3);
+  test::on_every_rank(2, [&](int rank) {
+    auto& instance = group.layer(rank, 0);
+    instance.checkpoint_prepare();
+    EXPECT_THROW(instance.checkpoint_restore(nullptr), invalid_argument);
+    EXPECT_THROW(instance.checkpoint_restore(group.backends[static_cast<std::size_t>(1 - rank)]), invalid_argument);
+    EXPECT_THROW(instance.checkpoint_restore(three[static_cast<std::size_t>(rank)]), invalid_argument);
+    EXPECT_NE(state_error_of([&] { instance.abort("a test"); }).find("has no memory"), std::string::npos);
+    instance.checkpoint_restore(group.backends[static_cast<std::size_t>(rank)]);
+    group.step(rank, 0);
+  });
+}
+
+TEST(checkpoint, waits_for_the_end_of_a_step_on_every_rank) {
+  checkpointed_group group;
+  test::on_every_rank(2, [&](int rank) {
+    test::layer_exchange exchange(group.layer(rank, 0), group.stream(rank), {0, 8, 128});
+    exchange.dispatch();
+    EXPECT_EQ(state_error_of([&] { group.layer(rank, 0).checkpoint_prepare(); }),
+              "checkpoint_prepare: rank 0: a step is in flight, its combine is due; "
+              "rank 1: a step is in flight, its combine is due");
+    exchange.combine();
+    group.stream(rank).synchronize();
+    exchange.expect_exact();
+    group.layer(rank, 0).checkpoint_prepare();
+    group.layer(rank, 0).checkpoint_restore(group.backends[static_cast<std::size_t>(rank)]);
+    group.step(rank, 1);
+  });
+}
+
+TEST(checkpoint, is_refused_on_all_ranks_where_one_is_poisoned) {
+  checkpointed_group group;
+  test::on_every_rank(2, [&](int rank) {
+    auto& instance = group.layer(rank, 0);
+    if (rank == 0) instance.abort("a test");
+    if (rank == 0) {
+      EXPECT_THROW(instance.checkpoint_prepare(), peer_fault);
+    } else {
+      EXPECT_NE(state_error_of([&] { instance.checkpoint_prepare(); }).find("checkpoint_prepare: rank 0: "
+                                                                             "the workspace is poisoned"),
+                std::string::npos);
+    }
+    instance.recover(*group.backends[static_cast<std::size_t>(rank)], layout::all_ranks(2));
+    group.step(rank, 0);
+    instance.checkpoint_prepare();
+    instance.checkpoint_restore(group.backends[static_cast<std::size_t>(rank)]);
+    group.step(rank, 1);
+  });
+}
+
+TEST(checkpoint, names_a_rank_that_does_not_come_and_may_be_tried_again) {
+  test::layered_group group(3);
+  auto params = small_params();
+  params.num_experts = 9;
+  group.add_on_every_rank(params, short_lamport(300ms));
+  test::on_every_rank(2, [&](int rank) {
+    try {
+      group.layer(rank, 0).checkpoint_prepare();
+      ADD_FAILURE() << "prepared without rank 2";
+    } catch (const peer_fault& e) {
+      EXPECT_EQ(e.record().missing, test::all_but(3, {0, 1}));
+    }
+  });
+  test::on_every_rank(3, [&](int rank) {
+    auto& instance = group.layer(rank, 0);
+    test::layer_exchange(instance, group.stream(rank), {0, 8, 128}).run();
+    instance.checkpoint_prepare();
+  });
+  test::on_every_rank(2, [&](int rank) {
+    EXPECT_THROW(group.layer(rank, 0).checkpoint_restore(group.backends[static_cast<std::size_t>(rank)]), peer_fault);
+  });
+  test::on_every_rank(3, [&](int rank) {
+    auto& instance = group.layer(rank, 0);
+    instance.checkpoint_restore(group.backends[static_cast<std::size_t>(rank)]);
+    test::layer_exchange(instance, group.stream(rank), {1, 40, 128}).run();
+  });
+}
+
+/// B29: what was captured before replays exactly after any number of checkpoints.
+TEST(checkpoint, leaves_captured_steps_exact) {
+  constexpr std::uint32_t rounds = 20;
+  test::layered_group group(2);
+  std::vector<std::shared_ptr<injection::launch_recorder>> recorders;
+  for (int rank = 0; rank < 2; ++rank) recorders.push_back(std::make_shared<injection::launch_recorder>());
+  test::on_every_rank(2, [&](int rank) {
+    auto& recorder = *recorders[static_cast<std::size_t>(rank)];
+    group.add(rank, small_params(), short_lamport(),
+              std::make_shared<injection::capturing_host_fabric>(recorders[static_cast<std::size_t>(rank)]));
+    auto& instance = group.layer(rank, 0);
+    std::vector<injection::kept_launches> graphs;
+    std::vector<std::unique_ptr<test::layer_exchange>> steps;
+    for (const auto tokens : {8, 40}) {
+      steps.push_back(std::make_unique<test::layer_exchange>(instance, group.stream(rank),
+                                                             test::layer_step{7, tokens, 128}));
+      recorder.begin();
+      steps.back()->dispatch();
+      // Experts are the caller's, and a part of what is replayed.
+      steps.back()->combine_behind_experts([&](const std::function<void()>& experts) {
+        recorder.give([&stream = group.stream(rank), experts] { stream.enqueue(experts); });
+      });
+      graphs.push_back(recorder.end());
+    }
+    const auto replay_all = [&] {
+      for (std::size_t step = 0; step < steps.size(); ++step) {
+        steps[step]->forget_output();
+        injection::replay(graphs[step]);
+        group.stream(rank).synchronize();
+        steps[step]->expect_exact();
+      }
+    };
+    replay_all();
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      instance.checkpoint_prepare();
+      instance.checkpoint_restore(group.backends[static_cast<std::size_t>(rank)]);
+      for (int again = 0; again < 5; ++again) replay_all();
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  });
+}
+
+TEST(checkpoint, keeps_the_mask_of_active_ranks) {
+  for (const auto lamport : test::both_transports) {
+    const auto options = test::masked_group(3, lamport);
+    test::host_group group(options);
+    const auto fresh = make_in_process_backends(3);
+    const auto without_1 = test::all_but(3, {1});
+    test::on_every_rank(3, [&](int rank) {
+      auto& instance = group.instance(rank);
+      if (rank != 1) instance.set_active_ranks(without_1, group.stream(rank));
+      const auto ids = test::spread_ids(3, 5);
+      const auto before = rank == 1 ? test::masked_step{} : test::run_masked_step(group, rank, ids);
+      instance.checkpoint_prepare();
+      instance.checkpoint_restore(fresh[static_cast<std::size_t>(rank)]);
+      if (rank == 1) return;
+      const auto after = test::run_masked_step(group, rank, ids);
+      EXPECT_GT(before.dropped, 0);
+      EXPECT_EQ(after.dropped, before.dropped);
+      EXPECT_EQ(after.counts, before.counts);
+      EXPECT_EQ(after.ids, before.ids);
+      EXPECT_EQ(after.output, before.output);
+    });
+  }
+}
+
+/// What a driver may refuse, once.
+struct refusal {
+  std::atomic<bool> of_release{false};
+  std::atomic<bool> of_restart{false};
+  std::atomic<bool> of_opening{false};
+};
+
+class refusing_workspace final : public injection::capturing_workspace, private recoverable {
+ public:
+  refusing_workspace(std::unique_ptr<fabric_workspace> right, std::shared_ptr<refusal> refused)
+      : capturing_workspace(std::move(right), std::make_shared<injection::launch_recorder>()),
+        refused_(std::move(refused)) {}
+  [[nodiscard]] recoverable& recovery() override { return *this; }
+
+ private:
+  [[nodiscard]] recoverable& right() { return capturing_workspace::recovery(); }
+  [[nodiscard]] const recoverable& right() const { return const_cast<refusing_workspace*>(this)->right(); }
+  [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override { return right().drain_for(timeout); }
+  [[nodiscard]] round_position position() const override { return right().position(); }
+  [[nodiscard]] resting_state rest() const override { return right().rest(); }
+  [[nodiscard]] rank_set keep_out(const rank_set& left_out, std::chrono::nanoseconds timeout) override {
+    return right().keep_out(left_out, timeout);
+  }
+  void release_memory() override {
+    if (refused_->of_release.exchange(false)) throw cuda_error("workspace: taking memory away: refused");
+    right().release_memory();
+  }
+  void restart(const fresh_start& start, const rank_meeting& meeting) override {
+    right().restart(start, meeting);
+    (void)collective_step<nothing>(meeting, [&]() -> nothing {
+      if (refused_->of_restart.exchange(false)) throw out_of_memory("workspace: no memory");
+      return {};
+    });
+  }
+  void open_again(std::chrono::nanoseconds timeout) override {
+    if (refused_->of_opening.exchange(false)) throw cuda_error("workspace: ending the fault: refused");
+    right().open_again(timeout);
+  }
+
+  std::shared_ptr<refusal> refused_;
+};
+
+class refusing_fabric final : public injection::capturing_host_fabric {
+ public:
+  explicit refusing_fabric(std::shared_ptr<refusal> refused)
+      : capturing_host_fabric(std::make_shared<injection::launch_recorder>()), refused_(std::move(refused)) {}
+  std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
+    return std::make_unique<refusing_workspace>(host::make_host_fabric()->open(request), refused_);
+  }
+
+ private:
+  std::shared_ptr<refusal> refused_;
+};
+
+/// A group whose rank 1 refuses what it is told to.
+struct refusing_group : test::layered_group {
+  refusing_group() : layered_group(2) {
+    test::on_every_rank(2, [&](int rank) {
+      add(rank, small_params(), short_lamport(),
+          std::make_shared<refusing_fabric>(rank == 1 ? refused : std::make_shared<refusal>()));
+    });
+  }
+  std::shared_ptr<refusal> refused = std::make_shared<refusal>();
+};
+
+TEST(checkpoint, is_lost_for_good_where_memory_cannot_be_taken_away) {
+  refusing_group group;
+  group.refused->of_release = true;
+  test::on_every_rank(2, [&](int rank) {
+    auto& instance = group.layer(rank, 0);
+    const std::string why =
+        "checkpoint_prepare: the workspace is lost for good: checkpoint_prepare: rank 1: workspace: taking memory "
+        "away: refused";
+    try {
+      instance.checkpoint_prepare();
+      ADD_FAILURE() << "rank " << rank;
+    } catch (const cuda_error& e) {
+      EXPECT_EQ(std::string(e.what()), why);
+    }
+    const auto refusal = state_error_of([&] { instance.abort("a test"); });
+    EXPECT_EQ(refusal, "abort: the workspace is lost for good, destroy() its instances: " + why);
+    EXPECT_THROW(instance.checkpoint_prepare(), state_error);
+    EXPECT_THROW(instance.checkpoint_restore(group.backends[static_cast<std::size_t>(rank)]), state_error);
+    instance.destroy();
+  });
+}
+
+TEST(checkpoint, may_be_restored_by_another_attempt_where_memory_lacked) {
+  refusing_group group;
+  test::on_every_rank(2, [&](int rank) {
+    auto& instance = group.layer(rank, 0);
+    test::layer_exchange(instance, group.stream(rank), {0, 8, 128}).run();
+    instance.checkpoint_prepare();
+    if (rank == 1) group.refused->of_restart = true;
+    const auto backend = group.backends[static_cast<std::size_t>(rank)];
+    EXPECT_THROW(instance.checkpoint_restore(backend), out_of_memory);
+    EXPECT_EQ(resident_pages(instance, short_lamport()), 0U) << "what had come back is gone again";
+    instance.checkpoint_restore(backend);
+    test::layer_exchange(instance, group.stream(rank), {1, 8, 128}).run();
+  });
+}
+
+TEST(checkpoint, is_lost_for_good_where_it_cannot_be_opened) {
+  refusing_group group;
+  test::on_every_rank(2, [&](int rank) {
+    auto& instance = group.layer(rank, 0);
+    instance.checkpoint_prepare();
+    if (rank == 1) group.refused->of_opening = true;
+    const auto backend = group.backends[static_cast<std::size_t>(rank)];
+    if (rank == 1) {
+      EXPECT_THROW(instance.checkpoint_restore(backend), cuda_error);
+      EXPECT_THROW(instance.checkpoint_restore(backend), state_error);
+    } else {
+      instance.checkpoint_restore(backend);
+    }
+  });
+}
+
+TEST(checkpoint, may_come_at_any_time_between_steps_and_recoveries) {
+  constexpr int ranks = 3;
+  for (const auto seed : {1U, 2U, 3U, 4U}) {
+    test::layered_group group(ranks, static_cast<int>(1 + 2 * (seed % 2)));
+    auto params = small_params();
+    params.num_experts = 9;
+    for (int layer = 0; layer < 3; ++layer) group.add_on_every_rank(params, short_lamport());
+    test::on_every_rank(ranks, [&](int rank) {
+      std::mt19937 random(seed);  // the same on every rank
+      const auto backend = group.backends[static_cast<std::size_t>(rank)];
+      for (std::uint32_t number = 0; number < 150; ++number) {
+        auto& layer = group.layer(rank, random() % 3);
+        const auto event = random() % 8;
+        if (event == 0) {
+          layer.checkpoint_prepare();
+          group.layer(rank, random() % 3).checkpoint_restore(backend);
+        } else if (event == 1) {
+          if (rank == static_cast<int>(random() % ranks)) layer.abort("a test");
+          layer.recover(*backend, layout::all_ranks(ranks));
+        } else {
+          const auto tokens = static_cast<std::int64_t>(1 + random() % 40);
+          test::layer_exchange(layer, group.stream(rank), {number, tokens, 128}).run();
+        }
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace switchyard
