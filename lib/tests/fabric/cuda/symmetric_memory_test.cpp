@@ -59,6 +59,68 @@ TEST(symmetric_memory, remapping_puts_new_memory_at_the_same_addresses) {
   EXPECT_NE(driver.mapped_at(address), before);
 }
 
+// As a checkpoint does: what was backed once is backed anew by the way that replaces memory.
+TEST(symmetric_memory, what_was_taken_away_comes_back_at_the_same_addresses) {
+  mock_driver driver;
+  const auto api = mock_driver::api();
+  symmetric_memory owner(api, 0, 0, 2, 100);
+  symmetric_memory peer(api, 1, 1, 2, 100);
+  owner.back(handle_kind::posix_descriptor);
+  auto exported = owner.export_slice();
+  peer.map_peer(0, exported);
+  close_slice_handle(api, exported);
+  auto* const address = owner.slice(0);
+  for (int round = 0; round < 3; ++round) {
+    owner.take_away();
+    peer.take_away();
+    peer.take_away();
+    EXPECT_FALSE(owner.is_backed());
+    EXPECT_EQ(driver.live_allocations(), 0);
+    EXPECT_EQ(driver.live_mappings(), 0);
+    EXPECT_EQ(driver.open_descriptors(), 0);
+    owner.prepare();
+    exported = owner.export_slice();
+    peer.prepare_peer(0, exported);
+    close_slice_handle(api, exported);
+    owner.remap();
+    peer.remap();
+    EXPECT_EQ(owner.slice(0), address);
+    EXPECT_NE(driver.mapped_at(address), 0U);
+    EXPECT_EQ(driver.mapped_at(peer.slice(0)), driver.mapped_at(address));
+    EXPECT_EQ(driver.live_allocations(), 1);
+  }
+}
+
+TEST(symmetric_memory, says_when_memory_cannot_be_taken_away_and_takes_the_rest) {
+  for (const auto* operation : {"unmap", "release"}) {
+    mock_driver driver;
+    const auto api = mock_driver::api();
+    symmetric_memory memory(api, 0, 0, 2, 100);
+    memory.back(handle_kind::posix_descriptor);
+    driver.fail_at = operation;
+    driver.failures_left = 1;
+    EXPECT_THROW(memory.take_away(), cuda_error) << operation;
+    EXPECT_FALSE(memory.is_backed()) << operation;
+    EXPECT_NO_THROW(memory.take_away()) << operation;
+  }
+}
+
+TEST(symmetric_memory, what_cannot_be_mapped_again_is_not_backed_and_may_be_tried_again) {
+  mock_driver driver;
+  const auto api = mock_driver::api();
+  symmetric_memory memory(api, 0, 0, 2, 100);
+  memory.back(handle_kind::posix_descriptor);
+  memory.take_away();
+  memory.prepare();
+  driver.fail_at = "map";
+  driver.failures_left = 1;
+  EXPECT_THROW(memory.remap(), cuda_error);
+  EXPECT_FALSE(memory.is_backed());
+  memory.remap();
+  EXPECT_TRUE(memory.is_backed());
+  EXPECT_EQ(driver.live_allocations(), 1);
+}
+
 // The attribute says yes; allocation says no. A probe that leaves something behind would show here as well.
 TEST(symmetric_memory, b26_a_capability_bit_is_not_a_permission) {
   mock_driver driver;

@@ -137,7 +137,9 @@ class recovering_group {
 
   [[nodiscard]] cuda_group& group() { return group_; }
   [[nodiscard]] const exchange& shape() const { return shape_; }
-  [[nodiscard]] comm_backend& backend(int rank) const { return *backends_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const std::shared_ptr<comm_backend>& backend(int rank) const {
+    return backends_[static_cast<std::size_t>(rank)];
+  }
   [[nodiscard]] rank_set everybody() const { return all_but(shape_.ep_size, {}); }
 
   /// Outcomes of the host fabric, by which steps are judged, without the ranks that are not active.

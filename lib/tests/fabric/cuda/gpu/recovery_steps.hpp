@@ -163,7 +163,7 @@ inline void expect_a_stuck_rank_to_be_named(int num_devices) {
       group.enqueue(rank, 1);
     }
     try {
-      group.group().instance(rank).recover(group.backend(rank), group.everybody());
+      group.group().instance(rank).recover(*group.backend(rank), group.everybody());
       ADD_FAILURE() << "rank " << rank << " recovered with a launch that has not ended";
     } catch (const peer_fault& e) {
       EXPECT_NE(std::string(e.what()).find("the launches of rank(s) 1 did not end"), std::string::npos) << e.what();
