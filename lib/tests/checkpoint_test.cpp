@@ -12,6 +12,7 @@
 
 #include "fabric/collective_step.hpp"
 #include "injection/capturing_host_fabric.hpp"
+#include "injection/recovery_decorator.hpp"
 #include "layout/rank_mask.hpp"
 #include "support/layered_group.hpp"
 #include "support/masked_group.hpp"
@@ -313,28 +314,18 @@ struct refusal {
   std::atomic<bool> of_opening{false};
 };
 
-class refusing_workspace final : public injection::capturing_workspace, private recoverable {
+class refusing_workspace final : public injection::recovery_decorator {
  public:
   refusing_workspace(std::unique_ptr<fabric_workspace> right, std::shared_ptr<refusal> refused)
-      : capturing_workspace(std::move(right), std::make_shared<injection::launch_recorder>()),
-        refused_(std::move(refused)) {}
-  [[nodiscard]] recoverable& recovery() override { return *this; }
+      : recovery_decorator(std::move(right)), refused_(std::move(refused)) {}
 
  private:
-  [[nodiscard]] recoverable& right() { return capturing_workspace::recovery(); }
-  [[nodiscard]] const recoverable& right() const { return const_cast<refusing_workspace*>(this)->right(); }
-  [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override { return right().drain_for(timeout); }
-  [[nodiscard]] round_position position() const override { return right().position(); }
-  [[nodiscard]] resting_state rest() const override { return right().rest(); }
-  [[nodiscard]] rank_set keep_out(const rank_set& left_out, std::chrono::nanoseconds timeout) override {
-    return right().keep_out(left_out, timeout);
-  }
   void release_memory() override {
     if (refused_->of_release.exchange(false)) throw cuda_error("workspace: taking memory away: refused");
-    right().release_memory();
+    recovery_decorator::release_memory();
   }
   void restart(const fresh_start& start, const rank_meeting& meeting) override {
-    right().restart(start, meeting);
+    recovery_decorator::restart(start, meeting);
     (void)collective_step<nothing>(meeting, [&]() -> nothing {
       if (refused_->of_restart.exchange(false)) throw out_of_memory("workspace: no memory");
       return {};
@@ -342,23 +333,12 @@ class refusing_workspace final : public injection::capturing_workspace, private 
   }
   void open_again(std::chrono::nanoseconds timeout) override {
     if (refused_->of_opening.exchange(false)) throw cuda_error("workspace: ending the fault: refused");
-    right().open_again(timeout);
+    recovery_decorator::open_again(timeout);
   }
 
   std::shared_ptr<refusal> refused_;
 };
-
-class refusing_fabric final : public injection::capturing_host_fabric {
- public:
-  explicit refusing_fabric(std::shared_ptr<refusal> refused)
-      : capturing_host_fabric(std::make_shared<injection::launch_recorder>()), refused_(std::move(refused)) {}
-  std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
-    return std::make_unique<refusing_workspace>(host::make_host_fabric()->open(request), refused_);
-  }
-
- private:
-  std::shared_ptr<refusal> refused_;
-};
+using refusing_fabric = injection::decorated_host_fabric<refusing_workspace, std::shared_ptr<refusal>>;
 
 /// A group whose rank 1 refuses what it is told to.
 struct refusing_group : test::layered_group {

@@ -181,6 +181,9 @@ json spec_json(const case_spec& spec) {
   out["enable_rank_mask"] = spec.enable_rank_mask;
   out["masked_from"] = spec.masked_from ? json(spec.masked_from->text()) : json();
   out["rejoin_step"] = spec.rejoin_step ? json(*spec.rejoin_step) : json();
+  out["layers"] = spec.layers;
+  out["retire_every"] = spec.retire_every;
+  out["checkpoint_every"] = spec.checkpoint_every;
   out["inject"] = json();
   if (spec.inject) {
     const auto& fault = *spec.inject;

@@ -130,6 +130,7 @@ std::optional<std::string> problem_of(const case_spec& spec) {
   if (spec.inject && (spec.inject->step < 0 || spec.inject->step >= spec.steps)) {
     return must("inject.step", spec.inject->step, "a step of the case, 0 .. " + std::to_string(spec.steps - 1));
   }
+  if (spec.layers < 1) return must("layers", spec.layers, "at least 1");
   if (spec.inject && spec.ep_size < 2) return must("ep_size", spec.ep_size, "at least 2 when a rank errs");
   return std::nullopt;
 }
@@ -158,6 +159,13 @@ case_state::case_state(const case_spec& which, const run_options& how, arena& fr
     std::memset(rows_of_rank.data(), expert_poison, rows_of_rank.bytes());
     outcome(rank).times.resize(static_cast<std::size_t>(spec.steps));
   }
+}
+
+std::shared_ptr<comm_backend> case_state::fresh_backend(int step, int rank) {
+  const std::lock_guard lock(mutex);
+  auto& all = later_backends[step];
+  if (all.empty()) all = make_in_process_backends(spec.ep_size);
+  return std::move(all[static_cast<std::size_t>(rank)]);
 }
 
 void case_state::pause(std::chrono::nanoseconds length) {

@@ -91,8 +91,11 @@ struct case_state {
   bool called_off = false;                  ///< guarded by mutex
   std::vector<one_sided_all_to_all*> live;  ///< of each rank; null before construction and after destruction
   std::vector<rank_outcome> outcomes;
+  std::map<int, std::vector<std::shared_ptr<comm_backend>>> later_backends;  ///< by step; guarded by mutex
 
   [[nodiscard]] rank_outcome& outcome(int rank) { return outcomes[static_cast<std::size_t>(rank)]; }
+  /// One rank's of a new set of backends for what happens before `step`.
+  [[nodiscard]] std::shared_ptr<comm_backend> fresh_backend(int step, int rank);
   /// Sleeps, but no longer than until the case is called off.
   void pause(std::chrono::nanoseconds length);
   /// Releases every rank that waits for another, through abort() of the library or in the harness.

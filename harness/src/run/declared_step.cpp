@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "switchyard/harness/declared_step.hpp"
 
+#include "switchyard/harness/case_layers.hpp"
 #include "switchyard/harness/rank_masks.hpp"
 
 namespace switchyard::harness {
@@ -34,6 +35,10 @@ declared_step declared_by(const case_spec& spec, const step_plan& plan, int rank
   declared.combine_hidden_size = plan.combine_hidden_size_of(rank);
   declared.combine_dtype =
       plan.is_odd(rank, step_field::combine_dtype) ? other_narrow_dtype(spec.params.dtype) : spec.params.dtype;
+  declared.layer = layer_of(spec, plan.step);
+  if (plan.is_odd(rank, step_field::instance)) {
+    declared.layer = (declared.layer + 1) % layers_left(spec, plan.step);
+  }
   const bool odd_mask = plan.is_odd(rank, step_field::rank_mask);
   declared.mask = odd_mask ? declared_mask(spec, rank, spec.inject->step) : plan.active;
   return declared;
@@ -54,6 +59,7 @@ std::uint64_t value_of(const declared_step& declared, step_field field) noexcept
   if (field == step_field::eplb_stats_length) return static_cast<std::uint64_t>(declared.eplb_stats_length);
   if (field == step_field::combine_hidden_size) return static_cast<std::uint64_t>(declared.combine_hidden_size);
   if (field == step_field::combine_dtype) return static_cast<std::uint64_t>(declared.combine_dtype);
+  if (field == step_field::instance) return static_cast<std::uint64_t>(declared.layer);
   if (field == step_field::rank_mask) return declared.mask[0];  // of at most 32 ranks: what the header says as it is
   return 0;
 }

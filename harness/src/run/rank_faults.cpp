@@ -101,11 +101,7 @@ bool rank_runner::recover(int behind) {
   state_.ring.finish(rank_, behind - 1);
   mask_ = active_ranks_of(spec_, behind);  // recover() has set it, and what it has set is to be seen
   faulted_ = false;
-  view_prepared_ = {};
-  expert_areas_ = {};
-  for (const auto& [shape, step] : captured_) {
-    if (!is_left_out()) poison_all(step, shape.source);
-  }
+  forget_views();
   device_->synchronize();
   // No peer may store before the guards are filled and the views poisoned.
   return state_.after_recovery.arrive_and_wait();

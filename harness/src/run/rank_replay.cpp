@@ -24,6 +24,7 @@ std::optional<rank_runner::replay_shape> rank_runner::replay_shape_of(int step) 
                       plan.extra,
                       plan.eplb_stats_length_of(rank_),
                       plan.combine_hidden_size,
+                      declared_by(spec_, plan, rank_).layer,
                       plan.source,
                       launch == launch_mode::two_graphs,
                       injected_at(step, phase::dispatch) != nullptr || injected_at(step, phase::combine) != nullptr
@@ -63,16 +64,17 @@ rank_runner::captured_step rank_runner::capture(int step, const replay_shape& sh
   given.hidden_states_scale = argument(payload_kind::hidden_states_scale);
   given.extra = argument(payload_kind::extra);
 
+  auto& exchange = layer(shape.layer);
   captured_step made;
   between_phases between;
   const auto dispatch = [&] {
     const auto options = options_for(declared, {});
-    call_phase(step, phase::dispatch, [&] { made.views = exchange_->dispatch(given, options, device_->stream()); });
+    call_phase(step, phase::dispatch, [&] { made.views = exchange.dispatch(given, options, device_->stream()); });
   };
   const auto combine = [&] {
     auto* output = shape.num_tokens > 0 ? device_->address_of(output_buffer, {}) : nullptr;
     call_phase(step, phase::combine, [&] {
-      exchange_->combine({between.expert_rows, declared.combine_hidden_size, declared.combine_dtype},
+      exchange.combine({between.expert_rows, declared.combine_hidden_size, declared.combine_dtype},
                          {output, shape.num_tokens}, device_->stream());
     });
   };
@@ -80,7 +82,7 @@ rank_runner::captured_step rank_runner::capture(int step, const replay_shape& sh
     between.views = made.views;
     between.combine_hidden_size = shape.combine_hidden_size;
     between.expert_rows = shape.source == combine_source::workspace_rows
-                              ? exchange_->combine_input_buffer(declared.combine_dtype).data
+                              ? exchange.combine_input_buffer(declared.combine_dtype).data
                               : device_->address_of(expert_output_buffer, {});
     replaying.enqueue(between);
     if (!ends_at(step, phase::combine)) combine();

@@ -85,6 +85,9 @@ void rank_runner::run() {
     const std::lock_guard lock(state_.mutex);
     state_.live[static_cast<std::size_t>(rank_)] = nullptr;
   }
+  // On some ranks from the first to the last, on others the other way: any of them may be the one that frees.
+  if (rank_ % 2 == 0) exchange_.reset();
+  while (!further_layers_.empty()) further_layers_.pop_back();
   exchange_.reset();
   device_.reset();
 }
@@ -97,8 +100,9 @@ void rank_runner::construct() {
   device_->describe(boot);
   boot.first_epoch = spec_.first_epoch;
   boot.custom_fabric = state_.options.make_fabric ? state_.options.make_fabric(rank_) : erring_fabric(boot.kind);
-  exchange_ = std::make_unique<one_sided_all_to_all>(boot, workspace_params_of(spec_), state_.config);
-  workspace_ = exchange_->workspace_data();
+  // The arena cannot be asked for the same addresses again, and would keep what a checkpoint is to give back.
+  if (spec_.checkpoint_every > 0) boot.host_memory = nullptr;
+  make_layers(boot);
   device_->upload(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
   if (spec_.launch != launch_mode::eager) capture_steps();
   const std::lock_guard lock(state_.mutex);
@@ -124,6 +128,7 @@ void rank_runner::run_steps() {
 
 void rank_runner::run_steps(int first, int last) {
   for (int step = first; step < last; ++step) {
+    if (!come_to(step)) return;
     if (set_mask(step) && !run_step(step)) return;
   }
 }
@@ -138,12 +143,13 @@ bool rank_runner::enqueue_step(int step) {
   const step_plan& plan = inputs->plan();
   const auto declared = declared_by(spec_, plan, rank_);
 
+  auto& exchange = layer(declared.layer);
   const auto given = arguments(*inputs);
   enqueue_delay(step, phase::dispatch);
   enqueue_start(step, phase::dispatch);
   dispatch_result views;
   const auto options = options_for(declared, inputs->statistics(rank_));
-  call_phase(step, phase::dispatch, [&] { views = exchange_->dispatch(given, options, device_->stream()); });
+  call_phase(step, phase::dispatch, [&] { views = exchange.dispatch(given, options, device_->stream()); });
   note_transport(views.transport);
   const bool has_rows = !skips(step, phase::dispatch);
   if (has_rows) enqueue([this, inputs, views] { end_of_dispatch(*inputs, views); });
@@ -154,7 +160,7 @@ bool rank_runner::enqueue_step(int step) {
 
   std::byte* expert_rows =
       plan.source == combine_source::workspace_rows
-          ? exchange_->combine_input_buffer(declared.combine_dtype).data
+          ? exchange.combine_input_buffer(declared.combine_dtype).data
           : device_->address_of(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
   const auto& output = state_.outputs[static_cast<std::size_t>(rank_)];
   const auto count = plan.num_tokens[static_cast<std::size_t>(rank_)];
@@ -169,7 +175,7 @@ bool rank_runner::enqueue_step(int step) {
   enqueue_start(step, phase::combine);
   auto* output_data = count > 0 ? device_->address_of(output_buffer, output) : nullptr;
   call_phase(step, phase::combine, [&] {
-    exchange_->combine({expert_rows, declared.combine_hidden_size, declared.combine_dtype}, {output_data, count},
+    exchange.combine({expert_rows, declared.combine_hidden_size, declared.combine_dtype}, {output_data, count},
                        device_->stream());
   });
   enqueue([this, inputs, summed = !skips(step, phase::combine)] {

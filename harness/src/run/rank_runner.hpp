@@ -38,6 +38,14 @@ class rank_runner {
 
  private:
   void construct();
+  /// The instances, which share one workspace.
+  void make_layers(const bootstrap& boot);
+  [[nodiscard]] one_sided_all_to_all& layer(int number);
+  /// What the case does between steps. False when this rank goes no further.
+  bool come_to(int step);
+  bool checkpoint(int step);
+  /// The workspace is new: what lies there is poisoned anew where it has to be.
+  void forget_views();
   void run_steps();
   /// The steps of a case whose workspaces lack room.
   void run_refused();
@@ -103,6 +111,7 @@ class rank_runner {
     bool extra = false;
     std::int64_t eplb_stats_length = 0;
     std::int64_t combine_hidden_size = 0;
+    int layer = 0;
     combine_source source = combine_source::workspace_rows;
     bool two_graphs = false;
     std::optional<int> erring_step;  ///< this rank errs in that step
@@ -132,7 +141,8 @@ class rank_runner {
   rank_outcome& outcome_;
   rank_verifier verifier_;
   std::unique_ptr<rank_device> device_;
-  std::unique_ptr<one_sided_all_to_all> exchange_;
+  std::unique_ptr<one_sided_all_to_all> exchange_;  ///< the first of the layers
+  std::vector<std::unique_ptr<one_sided_all_to_all>> further_layers_;
   std::shared_ptr<injection::launch_switch> launches_;  ///< of a rank that leaves a phase out; else null
   bool exited_ = false;                                 ///< the exchange has been destroyed on purpose
   std::byte* workspace_ = nullptr;

@@ -139,6 +139,7 @@ std::int64_t largest_tokens_per_rank(const case_spec& spec) noexcept {
 
 step_plan make_step_plan(const case_spec& spec, std::uint64_t seed, int step) {
   step_plan plan;
+  plan.step = step;
   plan.active = active_ranks_of(spec, step);
   for (int rank = 0; rank < spec.ep_size; ++rank) {
     plan.num_tokens.push_back(tokens_of(spec, step, rank));

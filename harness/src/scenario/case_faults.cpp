@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "switchyard/harness/case_layers.hpp"
 #include "switchyard/harness/declared_step.hpp"
 #include "switchyard/harness/generator.hpp"
 #include "switchyard/harness/rank_masks.hpp"
@@ -79,6 +80,8 @@ void check_disagreement(const case_spec& spec, const injected_fault& fault, cons
       return require(spec.eplb_stats > 0, "needs eplb_stats: one rank's are one less");
     case step_field::payload_set:
       return require(spec.topk_weights, "needs topk_weights: one rank does not declare them");
+    case step_field::instance:
+      return require(layers_left(spec, fault.step) >= 2, "needs two layers in inject.step: one rank runs the next one");
     case step_field::combine_hidden_size:
       return require(spec.params.hidden_size >= 2, "needs hidden_size of at least 2: one rank's is one less");
     case step_field::combine_dtype:
@@ -88,8 +91,8 @@ void check_disagreement(const case_spec& spec, const injected_fault& fault, cons
       require(false,
               "must be one of runtime_max_tokens_per_rank, payload_set, hidden_states_row_bytes, "
               "topk_weights_row_bytes, hidden_states_scale_row_bytes, extra_row_bytes, "
-              "eplb_stats_length, combine_hidden_size, combine_dtype, rank_mask where ranks disagree: callers declare "
-              "no more");
+              "eplb_stats_length, combine_hidden_size, combine_dtype, instance, rank_mask where ranks disagree: callers "
+              "declare no more");
   }
 }
 
@@ -125,8 +128,10 @@ injected_fault read_injected(const case_spec& spec, const settings_reader& from)
                "goes with inject.kind disagree and corrupt only");
   from.require(!is_of_routing(fault.field) || spec.lamport == choice::off, "inject.field",
                "needs lamport off: headers of Lamport steps do not have it");
-  from.require(fault.field != step_field::eplb_stats_length || fault.phase == phase::dispatch, "inject.phase",
-               "must be dispatch, in which eplb_stats_length is declared");
+  for (const auto field : {step_field::eplb_stats_length, step_field::instance}) {
+    from.require(fault.field != field || fault.phase == phase::dispatch, "inject.phase",
+                 "must be dispatch, in which " + std::string(to_string(field)) + " is declared");
+  }
   from.require((fault.kind == fault_kind::late) == from.has("inject.late_ms"), "inject.late_ms",
                "must be set where inject.kind is late, and only there");
   from.require(!disagrees || fault.phase == otherwise, "inject.phase",

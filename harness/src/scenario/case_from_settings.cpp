@@ -76,6 +76,25 @@ void read_lateness(case_spec& into, const settings_reader& from) {
                "must be below ranks (" + std::to_string(into.ep_size) + ")");
 }
 
+void read_layers(case_spec& into, const settings_reader& from) {
+  into.layers = from.small("layers", into.layers);
+  into.retire_every = from.small("retire_every", into.retire_every);
+  into.checkpoint_every = from.small("checkpoint_every", into.checkpoint_every);
+  const auto steps = std::to_string(into.steps);
+  from.require(into.retire_every == 0 || into.layers >= 2, "retire_every", "needs two layers: the last one stays");
+  from.require(into.retire_every < into.steps, "retire_every", "must be below steps (" + steps + ")");
+  from.require(into.checkpoint_every < into.steps, "checkpoint_every", "must be below steps (" + steps + ")");
+}
+
+/// What is done to workspaces between steps goes with some faults only.
+void check_layers(const case_spec& spec, const settings_reader& from) {
+  const bool faults = spec.inject || spec.expected_fault != fault_code::none;
+  from.require(spec.checkpoint_every == 0 || !faults, "checkpoint_every",
+               "cannot go with a fault: only workspaces without one give their memory back");
+  from.require(spec.layers == 1 || !spec.inject || spec.inject->kind != fault_kind::exit, "layers",
+               "must be 1 where a rank exits, which is to leave nothing of its own");
+}
+
 /// There must be something that does not fit, and nothing else may go wrong.
 void read_lacking_room(case_spec& into, const settings_reader& from) {
   into.lacks = from.choice("lacks_room_for", all_lacking_rooms, into.lacks);
@@ -94,6 +113,7 @@ void read_lacking_room(case_spec& into, const settings_reader& from) {
     case lacking_room::eplb_stats: require(into.eplb_stats > 0, "needs eplb_stats"); break;
   }
   require(into.expected_fault == fault_code::none && !into.inject, "cannot go with a fault: no step is ever run");
+  require(into.layers == 1 && into.checkpoint_every == 0, "needs one layer and no checkpoint_every");
   require(into.launch == launch_mode::eager && into.variation == step_variation::fixed && !into.rejoin_step,
           "needs launch eager, variation fixed and no rejoin_step");
 }
@@ -143,7 +163,9 @@ case_spec case_from_settings(const suite& from, const scenario& which, const std
   read_values(spec, reader);
   read_lateness(spec, reader);
   read_masks(spec, reader);
+  read_layers(spec, reader);
   read_faults(spec, reader);
+  check_layers(spec, reader);
   read_lacking_room(spec, reader);
   check_size(spec, reader);
   return spec;

@@ -12,6 +12,9 @@ namespace {
 
 constexpr auto meanings = std::to_array<field_meaning>({
     {"blocks", "1", "blocks of each launch of a rank"},
+    {"checkpoint_every", "0",
+     "before every so many steps all ranks give their workspaces' memory back (checkpoint_prepare) and take it again "
+     "at the same addresses, by a new comm backend (checkpoint_restore); 0: never"},
     {"dispatch_format", "rows of dtype", "format of the hidden states that travel; sizes the rows and their scales"},
     {"dtype", "bf16", "of expert outputs and sums, and of hidden states that have no format of their own"},
     {"duplicate_percent", "0", "chance that a slot but the first repeats an earlier one of its row"},
@@ -61,6 +64,8 @@ constexpr auto meanings = std::to_array<field_meaning>({
      "how launches reach the device. eager: one by one; graph: a step is one CUDA graph, captured once for each shape "
      "and replayed with new inputs in place; two_graphs: dispatch is one, experts and combine another; mixed: graph, "
      "eager and two_graphs in turn. All but eager are skipped where there are no graphs, so on the host fabric"},
+    {"layers", "1",
+     "instances of each rank, as the layers of a model: they share the rank's workspace, and steps run in them in turn"},
     {"low_precision_combine", "none",
      "in which format expert outputs travel in combine. fp8: e4m3; fp8_block_scaled: e4m3 with a scale for 128 "
      "elements; none: as they are. Sums are those of the golden model all the same, and how far these are from sums in "
@@ -86,6 +91,8 @@ constexpr auto meanings = std::to_array<field_meaning>({
      "off"},
     {"rejoin_step", "never",
      "before this step all ranks call recover(), and from it on those that were masked off take part again"},
+    {"retire_every", "0",
+     "before every so many steps the last of a rank's layers is destroyed, twice, until one is left; 0: never"},
     {"routing", "uniform",
      "how ids are drawn. uniform: distinct experts; balanced: every expert equally often; zipf: by popularity; "
      "hot_rank, "

@@ -89,6 +89,19 @@ void draw_masks(random_draft& draft) {
   if (rejoins) draft.set("rejoin_step", rejoin_step);
 }
 
+/// Layers that share a workspace, that are destroyed one after another, and whose memory goes and comes.
+void draw_layers(random_draft& draft) {
+  auto& random = draft.random;
+  const auto& shape = draft.shape;
+  const bool exits = draft.settings.contains("inject.kind") &&
+                     std::get<std::string>(draft.settings.at("inject.kind").value) == to_string(fault_kind::exit);
+  const auto layers = random.chance(1, 4) && !exits ? random.number(1, 6, {1, 2, 3}) : 1;
+  if (layers > 1 || random.chance(1, 8)) draft.set("layers", layers);
+  const auto some_steps = [&] { return shape.steps > 1 ? random.number(0, shape.steps - 1, {0, 1, 2}) : 0; };
+  if (layers > 1 && random.chance(1, 2)) draft.set("retire_every", some_steps());
+  if (!shape.fault_due && random.chance(1, 4)) draft.set("checkpoint_every", some_steps());
+}
+
 void draw_low_precision(random_draft& draft) {
   auto& random = draft.random;
   if (random.chance(1, 3)) draft.set_word("low_precision_combine", to_string(random.one_of(all_low_precisions)));
@@ -124,7 +137,8 @@ void draw_lacking_room(random_draft& draft) {
   const bool varies = variation != draft.settings.end() &&
                       std::get<std::string>(variation->second.value) == to_string(step_variation::vary);
   std::vector<lacking_room> possible{lacking_room::nothing};
-  if (!shape.fault_due && !varies && !draft.settings.contains("rejoin_step")) {
+  const bool plain = !draft.settings.contains("layers") && !draft.settings.contains("checkpoint_every");
+  if (!shape.fault_due && !varies && plain && !draft.settings.contains("rejoin_step")) {
     const bool four_bit = shape.dispatch_format && reference::is_four_bit(*shape.dispatch_format);
     const bool scales = shape.dispatch_format && reference::elements_per_scale(*shape.dispatch_format) != 0;
     if (!four_bit && shape.hidden_size >= 2) possible.push_back(lacking_room::hidden_states);
@@ -165,6 +179,7 @@ field_settings draw_settings(std::uint64_t seed, std::uint64_t number, const ran
   draw_values(draft);
   draw_run(draft);
   draw_fault(draft);
+  draw_layers(draft);
   draw_low_precision(draft);
   draw_lacking_room(draft);
   return std::move(draft.settings);

@@ -180,6 +180,29 @@ TEST(shipped_suites, masks_change_eagerly_and_between_replays_and_pass_32_and_64
   EXPECT_GT(most_ranks, 64);
 }
 
+TEST(shipped_suites, lifecycle_has_layers_and_checkpoints_by_every_launch_and_both_transports) {
+  std::set<std::tuple<bool, launch_mode, choice>> points;
+  int most_layers = 0;
+  int most_checkpoints = 0;
+  std::size_t wrong_layers = 0;
+  for (const auto& spec : cases_of_suite("lifecycle")) {
+    most_layers = std::max(most_layers, spec.layers);
+    if (spec.checkpoint_every > 0) most_checkpoints = std::max(most_checkpoints, (spec.steps - 1) / spec.checkpoint_every);
+    if (spec.inject) wrong_layers += spec.inject->field == step_field::instance ? 1 : 0;
+    if (spec.checkpoint_every > 0) points.emplace(true, spec.launch, spec.lamport);
+    if (spec.layers > 1) points.emplace(false, spec.launch, spec.lamport);
+  }
+  for (const auto launch : {launch_mode::eager, launch_mode::graph}) {
+    for (const auto lamport : {choice::automatic, choice::off}) {
+      EXPECT_TRUE(points.contains({true, launch, lamport})) << to_string(launch) << ' ' << to_string(lamport);
+      EXPECT_TRUE(points.contains({false, launch, lamport})) << to_string(launch) << ' ' << to_string(lamport);
+    }
+  }
+  EXPECT_EQ(most_layers, 60);
+  EXPECT_EQ(most_checkpoints, 100);
+  EXPECT_EQ(wrong_layers, 8U);
+}
+
 TEST(shipped_suites, low_precision_has_every_format_and_dtype_by_both_transports) {
   std::set<std::tuple<low_precision, dtype, choice>> points;
   std::set<routing_law> only_sources;

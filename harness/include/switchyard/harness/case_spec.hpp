@@ -22,6 +22,8 @@ namespace switchyard::harness {
 
 inline constexpr int most_expert_groups = 256;  ///< as many as there can be ranks
 
+inline constexpr int most_layers = 256;
+
 /// What the routing laws need besides their name.
 struct routing_parameters {
   int zipf_exponent_percent = 100;  ///< s in hundredths, 0..1000
@@ -99,6 +101,9 @@ struct case_spec {
   bool enable_rank_mask = false;
   std::optional<step_counts> masked_from;  ///< by rank, one step: from which step on it is masked off
   std::optional<int> rejoin_step;          ///< before it all ranks recover, and take part again
+  int layers = 1;            ///< instances of each rank that share its workspace; steps run in them in turn
+  int retire_every = 0;      ///< before every so many steps the last layer is destroyed, until one is left; 0: never
+  int checkpoint_every = 0;  ///< before every so many steps workspaces lose their memory and get it back; 0: never
   std::optional<injected_fault> inject;
   fault_code expected_fault = fault_code::none;  ///< a case that must fault: which code, on every rank that is there
   bool prompt_verdict = false;                   ///< records must also come within the contract's time

@@ -24,6 +24,7 @@ struct declared_step {
   std::int64_t eplb_stats_length = 0;                        ///< of the load statistics
   std::int64_t combine_hidden_size = 0;                      ///< h
   dtype combine_dtype = dtype::bf16;
+  int layer = 0;    ///< which of the instances that share the workspace runs the step
   rank_set mask{};  ///< the ranks that take part
 };
 

@@ -24,6 +24,7 @@ struct odd_declaration {
 };
 
 struct step_plan {
+  int step = 0;
   std::vector<std::int64_t> num_tokens;    ///< n of each rank
   std::vector<std::int64_t> padding_rows;  ///< of each rank: so many of its last tokens name no expert
   std::int64_t tokens_per_rank = 1;        ///< T; where ranks disagree, the largest that one of them passes
