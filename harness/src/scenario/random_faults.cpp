@@ -77,8 +77,9 @@ void draw_injection(random_draft& draft) {
   }
   if (fault.kind == fault_kind::corrupt) {
     fault.field = static_cast<step_field>(random.evenly(0, static_cast<std::int64_t>(step_field::routed_bitmap)));
-    if (fault.field == step_field::eplb_stats_length && fault.phase == phase::combine) {
-      fault.field = step_field::combine_hidden_size;  // whose word it is there
+    if (fault.phase == phase::combine) {  // whose words they are there
+      if (fault.field == step_field::eplb_stats_length) fault.field = step_field::combine_hidden_size;
+      if (fault.field == step_field::instance) fault.field = step_field::combine_dtype;
     }
     if (is_of_routing(fault.field)) draft.set_word("lamport", to_string(choice::off));
   }
