@@ -73,14 +73,16 @@ std::optional<absence> membership::trouble() const {
   for (int place = 0; place < static_cast<int>(ranks_.size()); ++place) {
     const int rank = ranks_[static_cast<std::size_t>(place)];
     if (place == place_) continue;
+    const bool came = find(place, frame_kind::gathered) != nullptr;
     const auto* left = find(place, frame_kind::leaving);
-    // Who gives this generation up tells whom it has missed: that is what is wrong, wherever it is seen from.
-    if (left != nullptr && left->header.generation == generation_) {
+    // Who gives up tells whom it has missed: that is what is wrong, wherever it is seen from. One that has come to this
+    // generation and given up a later one does not keep this one from being.
+    if (left != nullptr && (!came || left->header.generation == generation_)) {
       auto why = body_of<departure>(left->body).why;
       if (why.told_by < 0) why.told_by = rank;
       if (why.reason != absence_reason::departed) return why;
     }
-    if (find(place, frame_kind::gathered) != nullptr) continue;
+    if (came) continue;
     if (left != nullptr) {
       if (ended.missing == rank_set{}) ended.reason = absence_reason::departed;
       insert(ended.missing, rank);

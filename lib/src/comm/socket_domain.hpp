@@ -31,6 +31,7 @@ class socket_domain {
   [[nodiscard]] virtual wire_address address_of(int listener) const = 0;
   /// What rank 0 is to tell the others, of a rank whose connection this is and which has told it `told`.
   [[nodiscard]] virtual wire_address as_seen(int connection, const wire_address& told) const = 0;
+  /// As connect_to_rendezvous; errno is EAGAIN where another try may do better.
   [[nodiscard]] virtual unique_descriptor connect_to(const wire_address& address, std::string& why) const = 0;
 
   /// Why the other end of a connection is not to be trusted, whatever it says; empty: it may be.

@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -19,7 +20,7 @@
 namespace switchyard::comm {
 namespace {
 
-/// All addresses of a host, in the resolver's order; none, and `why`, where it knows none.
+/// All addresses of a host, in the resolver's order; none, `why` and errno, where it knows none.
 std::vector<socket_address> resolve(const std::string& host, const std::string& port, int flags, std::string& why) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
@@ -28,6 +29,7 @@ std::vector<socket_address> resolve(const std::string& host, const std::string& 
   const int failure = ::getaddrinfo(host.c_str(), port.c_str(), &wanted, &found);
   if (failure != 0) {
     why = "looking up " + host + ": " + ::gai_strerror(failure);
+    errno = EHOSTUNREACH;
     return {};
   }
   std::vector<socket_address> addresses;
@@ -108,9 +110,8 @@ class tcp_domain final : public socket_domain {
 
   unique_descriptor connect_to(const wire_address& address, std::string& why) const override {
     const auto text = to_text(address);
-    const auto gap = text.rfind(' ');
-    if (gap == std::string::npos) return {};
-    const auto addresses = resolve(text.substr(0, gap), text.substr(gap + 1), 0, why);
+    const auto gap = std::min(text.rfind(' '), text.size());
+    const auto addresses = resolve(text.substr(0, gap), text.substr(std::min(gap + 1, text.size())), 0, why);
     return addresses.empty() ? unique_descriptor() : connect_one(addresses[0], why);
   }
 
