@@ -167,4 +167,9 @@ inline int num_open_descriptors() {
   return count;
 }
 
+inline void require_open_descriptors(int count) {
+  const int open = num_open_descriptors();
+  require(open == count, std::to_string(open) + " descriptors are open, not " + std::to_string(count));
+}
+
 }  // namespace switchyard::test
