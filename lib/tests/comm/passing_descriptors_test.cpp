@@ -89,6 +89,7 @@ TEST(passing_descriptors, goes_on_where_the_kernel_takes_only_some_at_a_time) {
 TEST(passing_descriptors, where_a_process_may_have_no_more_it_says_so_and_the_others_go_on) {
   const meeting_place place(socket_kind::unix_socket);
   const shared<std::atomic<int>> limited;
+  const shared<std::atomic<int>> done;
   rank_processes ranks(4, [&](int rank) {
     const auto memory = new_memory(rank);
     const int before = num_open_descriptors() + 3;
@@ -111,6 +112,8 @@ TEST(passing_descriptors, where_a_process_may_have_no_more_it_says_so_and_the_ot
     backend->barrier(seconds(40));
     close_all(backend->allgather_descriptors(memory.get(), seconds(40)));
     require_open_descriptors(before);
+    ++*done.operator->();
+    await(*done.operator->(), 4);  // nobody's end may be seen before
   });
   ranks.expect_all_well();
 }
