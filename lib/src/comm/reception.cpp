@@ -133,10 +133,10 @@ class reception {
   /// All that ranks have to say before they are welcome is that they give up.
   void drop_if_ended(int rank) {
     if (!stream(rank)) return;
-    const auto last = stream(rank)->receive();
-    if (!stream(rank)->has_ended()) return;
+    const bool gives_up = !stream(rank)->receive().empty();
+    if (!gives_up && !stream(rank)->has_ended()) return;
     stream(rank).reset();
-    if (!last.empty()) insert(gave_up_, rank);
+    if (gives_up) insert(gave_up_, rank);
     tell_who_came();
   }
 

@@ -117,6 +117,7 @@ TEST_P(gathering_processes, a_part_needs_no_rank_that_is_dead_nor_rank_0) {
   const meeting_place place(GetParam());
   const shared<std::atomic<int>> running;
   const shared<std::atomic<int>> killed;
+  const starting_line line;
   rank_processes ranks(6, [&](int rank) {
     const auto backend = place.make(rank, 6);
     ++*running.operator->();
@@ -126,7 +127,8 @@ TEST_P(gathering_processes, a_part_needs_no_rank_that_is_dead_nor_rank_0) {
     const auto before = now_ns();
     require_missing(set_of({4}), [&] { (void)backend->part_of(set_of({1, 2, 3, 4, 5}), seconds(40)); });
     require_at_once(before);
-    require_missing(set_of({0}), [&] { (void)backend->part_of(set_of({0, 1, 2, 3, 5}), milliseconds(500)); });
+    line.await_all(4);
+    require_missing(set_of({0}), [&] { (void)backend->part_of(set_of({0, 1, 2, 3, 5}), milliseconds(800)); });
     for (int round = 0; round < 20; ++round) {
       const auto part = backend->part_of(set_of({1, 2, 3, 5}), seconds(40));
       require(part->size() == 4 && part->name_of(part->rank()) == rank, "the part is another's");

@@ -79,10 +79,12 @@ TEST_P(meeting_processes, whoever_comes_late_is_awaited) {
 
 TEST_P(meeting_processes, a_rank_that_does_not_come_is_named_by_all_within_the_bound) {
   const meeting_place place(GetParam());
+  const starting_line line;
   rank_processes ranks(5, [&](int rank) {
     if (rank == 3) return;
+    line.await_all(4);
     const auto before = now_ns();
-    require_missing(set_of({3}), [&] { (void)place.make(rank, 5, milliseconds(700)); });
+    require_missing(set_of({3}), [&] { (void)place.make(rank, 5, milliseconds(1000)); });
     require_at_once(before);
   });
   ranks.expect_all_well();
@@ -99,13 +101,16 @@ TEST_P(meeting_processes, without_rank_0_the_others_name_it) {
 
 TEST_P(meeting_processes, meet_in_a_new_attempt_after_one_that_failed) {
   const meeting_place place(GetParam());
+  const starting_line line;
   rank_processes ranks(4, [&](int rank) {
-    for (int attempt = 0; attempt < 2 && rank != 2; ++attempt) {
-      require_missing(set_of({2}), [&] { (void)place.make(rank, 4, milliseconds(400 + 30 * rank)); });
-      // All have failed before any begins anew; rank 0 has the shortest time.
-      std::this_thread::sleep_for(milliseconds(400));
+    for (int attempt = 1; attempt <= 2; ++attempt) {
+      line.await_all(4, attempt);
+      if (rank == 2) continue;
+      // Rank 0's time is up first, or last.
+      const int more = 60 * (attempt == 1 ? rank : 3 - rank);
+      require_missing(set_of({2}), [&] { (void)place.make(rank, 4, milliseconds(800 + more)); });
     }
-    if (rank == 2) std::this_thread::sleep_for(milliseconds(1500));
+    line.await_all(4, 3);
     place.make(rank, 4)->barrier(seconds(40));
   });
   ranks.expect_all_well();

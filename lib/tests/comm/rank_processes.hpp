@@ -156,6 +156,19 @@ inline void require_at_once(std::int64_t since_ns) {
   require(waited < at_once_ns, "told only after " + std::to_string(waited / 1'000'000) + " ms");
 }
 
+/// Ranks that begin something together, however late the machine starts them.
+class starting_line {
+ public:
+  /// Returns when `count` have come for the `round`th time, from 1 on.
+  void await_all(int count, int round = 1) const {
+    ++*come_.operator->();
+    while (come_->load() < count * round) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+ private:
+  shared<std::atomic<int>> come_;
+};
+
 /// Returns when `count` has come to `value`.
 inline void await(const std::atomic<int>& count, int value) {
   while (count.load() < value) std::this_thread::sleep_for(std::chrono::milliseconds(1));
