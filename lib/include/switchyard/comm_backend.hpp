@@ -41,6 +41,18 @@ class comm_backend {
   /// Returns when every rank has called it. Ordering and errors as allgather.
   virtual void barrier(std::chrono::nanoseconds timeout) = 0;
 
+  /// Whether allgather_descriptors works: the ranks are of one host. Local; equal on all ranks.
+  [[nodiscard]] virtual bool passes_descriptors() const noexcept { return false; }
+
+  /// Gathers an open file descriptor from every rank, or none (-1): how ranks of one host pass memory handles. Returns
+  /// size() descriptors by place, -1 where that rank gave none. They are new ones of this process, this rank's own too,
+  /// each referring to what the rank gave; close-on-exec, and the caller's to close. `mine` stays the caller's as well,
+  /// who may close it as soon as the call has returned or thrown. Collective; ordering and faults as allgather. Throws
+  /// unsupported where passes_descriptors() is false, or where this process may have no more descriptors, which is
+  /// told to this rank alone and leaves the backend whole; invalid_argument for a descriptor that is not open, before
+  /// anything is gathered. Whenever it throws, what had been received is closed.
+  virtual std::vector<int> allgather_descriptors(int mine, std::chrono::nanoseconds timeout);
+
   /// A new backend of these ranks alone, this one among them, which are numbered in their order; its group_id is this
   /// one's, and what it throws names ranks as this backend does (name_of). It must not need the others, nor this
   /// backend to be whole: that is what it is for. Collective over `members`, as which a backend may wait for them, but

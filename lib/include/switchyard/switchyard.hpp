@@ -6,6 +6,7 @@
 #include "switchyard/config.hpp"
 #include "switchyard/one_sided_all_to_all.hpp"
 #include "switchyard/payloads.hpp"
+#include "switchyard/socket_backend.hpp"
 #include "switchyard/spec/dtypes.hpp"
 #include "switchyard/spec/errors.hpp"
 #include "switchyard/spec/faults.hpp"

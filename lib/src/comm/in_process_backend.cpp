@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
-#include <map>
+#include <exception>
 #include <mutex>
 #include <numeric>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "comm/deadline.hpp"
+#include "comm/descriptors.hpp"
+#include "comm/group_identity.hpp"
 #include "switchyard/comm_backend.hpp"
 #include "switchyard/spec/errors.hpp"
 
@@ -47,8 +49,8 @@ class meeting {
     if (!result_.empty()) std::memcpy(all.data(), result_.data(), result_.size());
   }
 
-  /// The meeting of these places alone that `place` is to come to: one that it has not been to and that is not broken,
-  /// so that who comes late to an attempt, or has given one up, waits for the next.
+  /// The meeting of these places alone that `place` is to come to: the oldest that it has not been to and that is not
+  /// broken, so that who comes late to an attempt, or has given one up, waits for the next.
   std::shared_ptr<meeting> part_for(int place, const rank_set& members) {
     std::vector<int> names;
     std::size_t index = 0;
@@ -58,13 +60,14 @@ class meeting {
       names.push_back(ranks_[static_cast<std::size_t>(each)]);
     }
     const std::lock_guard lock(parts_mutex_);
-    std::erase_if(parts_, [](const auto& part) { return part.second.expired(); });
-    auto& kept = parts_[members];
-    auto part = kept.lock();
-    if (part && part->join(index)) return part;
-    part = std::make_shared<meeting>(std::move(names), id_);
+    std::erase_if(parts_, [](const auto& part) { return part.where.expired(); });
+    for (const auto& kept : parts_) {
+      auto part = kept.members == members ? kept.where.lock() : nullptr;
+      if (part && part->join(index)) return part;
+    }
+    const auto part = std::make_shared<meeting>(std::move(names), id_);
     (void)part->join(index);
-    kept = part;
+    parts_.push_back({members, part});
     return part;
   }
 
@@ -87,14 +90,11 @@ class meeting {
   }
 
   void break_up(std::chrono::nanoseconds timeout) {
-    std::string absent;
     for (std::size_t index = 0; index < here_.size(); ++index) {
-      if (here_[index]) continue;
-      absent += (absent.empty() ? "" : ", ") + std::to_string(ranks_[index]);
-      insert(absence_.missing, ranks_[index]);
+      if (!here_[index]) insert(absence_.missing, ranks_[index]);
     }
     absence_.timeout_ns = static_cast<std::uint64_t>(timeout.count());
-    why_broken_ = "comm backend: rank(s) " + absent + " did not come within " +
+    why_broken_ = "comm backend: rank(s) " + comm::names_of(absence_.missing) + " did not come within " +
                   std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()) + " ms";
     broken_ = true;
     done_.notify_all();
@@ -115,15 +115,12 @@ class meeting {
   group_id id_;
 
   std::mutex parts_mutex_;
-  std::map<rank_set, std::weak_ptr<meeting>> parts_;  ///< by places; held by those who meet there
+  struct kept_part {
+    rank_set members;  ///< by places
+    std::weak_ptr<meeting> where;
+  };
+  std::vector<kept_part> parts_;  ///< oldest first; held by those who meet there
 };
-
-group_id new_id() {
-  std::random_device entropy;
-  group_id id{};
-  for (auto& word : id) word = (static_cast<std::uint64_t>(entropy()) << 32) | entropy();
-  return id;
-}
 
 class in_process_backend final : public comm_backend {
  public:
@@ -145,19 +142,31 @@ class in_process_backend final : public comm_backend {
 
   void barrier(std::chrono::nanoseconds timeout) override { meeting_->gather(rank_, {}, {}, timeout); }
 
+  [[nodiscard]] bool passes_descriptors() const noexcept override { return true; }
+
+  /// Ranks see each other's numbers, so each copies for itself; nobody leaves, and closes its own, until all have.
+  std::vector<int> allgather_descriptors(int mine, std::chrono::nanoseconds timeout) override {
+    const comm::deadline until(timeout);
+    const auto kept = comm::copy_of(mine);  // also tells whether it is open
+    const int given = kept.get();
+    std::vector<int> all(static_cast<std::size_t>(size()));
+    meeting_->gather(rank_, std::as_bytes(std::span(&given, 1)), std::as_writable_bytes(std::span(all)), timeout);
+    std::vector<comm::unique_descriptor> copies;
+    std::exception_ptr failure;
+    try {
+      for (const int each : all) copies.push_back(comm::copy_of(each));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    meeting_->gather(rank_, {}, {}, until.remaining());
+    if (failure) std::rethrow_exception(failure);
+    return comm::release_all(copies);
+  }
+
   std::shared_ptr<comm_backend> part_of(const rank_set& members, std::chrono::nanoseconds) override {
-    int place = 0;
-    for (int each = 0; each < max_ep_size; ++each) {
-      if (!contains(members, each)) continue;
-      if (each >= size()) {
-        throw invalid_argument("comm backend: members has rank " + std::to_string(each) + ", must be below " +
-                               std::to_string(size()));
-      }
-      if (each < rank_) ++place;
-    }
-    if (!contains(members, rank_)) {
-      throw invalid_argument("comm backend: members lacks this rank, " + std::to_string(rank_) + ", must have it");
-    }
+    const auto places = comm::places_of(members, rank_, size());
+    const auto mine = std::find(places.begin(), places.end(), rank_);
+    const auto place = static_cast<int>(std::distance(places.begin(), mine));
     return std::make_shared<in_process_backend>(meeting_->part_for(rank_, members), place);
   }
 
@@ -169,13 +178,10 @@ class in_process_backend final : public comm_backend {
 }  // namespace
 
 std::vector<std::shared_ptr<comm_backend>> make_in_process_backends(int size) {
-  if (size < 1 || size > max_ep_size) {
-    throw invalid_argument("comm backend: size is " + std::to_string(size) + ", must be 1 .. " +
-                           std::to_string(max_ep_size));
-  }
+  comm::check_place(0, size);
   std::vector<int> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
-  const auto shared = std::make_shared<meeting>(std::move(ranks), new_id());
+  const auto shared = std::make_shared<meeting>(std::move(ranks), comm::new_group_id());
   std::vector<std::shared_ptr<comm_backend>> backends;
   for (int rank = 0; rank < size; ++rank) backends.push_back(std::make_shared<in_process_backend>(shared, rank));
   return backends;
