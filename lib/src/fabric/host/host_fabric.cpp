@@ -8,10 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "fabric/host/address_book.hpp"
-#include "fabric/host/entry_count.hpp"
-#include "fabric/host/host_memory.hpp"
 #include "fabric/host/host_policy.hpp"
+#include "fabric/host/neighbours.hpp"
 #include "protocol/transports.hpp"
 
 namespace switchyard::host {
@@ -62,16 +60,6 @@ struct launch_state {
   std::shared_ptr<launch_count> running;
 };
 
-/// What queued launches need even when the workspace object is gone.
-struct shared_part {
-  shared_part(std::size_t bytes, std::pmr::memory_resource* resource) : memory(bytes, resource) {}
-  host_memory memory;
-  layout::fault_mailbox mailbox;
-  entry_count inside;    ///< whoever may store into peers' memory
-  std::mutex next_life;  ///< of a restart, and of those who end this life, here or from outside
-  int kept_out_by = -1;  ///< the rank that has ended this life from outside; guarded by next_life
-};
-
 class host_workspace final : public fabric_workspace, private recoverable {
  public:
   host_workspace(const workspace_request& request, std::shared_ptr<const host_kernels> kernels)
@@ -84,7 +72,8 @@ class host_workspace final : public fabric_workspace, private recoverable {
     handle_.mailbox = &part_->mailbox;
     timeout_ns_ = request.timeout_ns;
     warmup_timeout_ns_ = request.warmup_timeout_ns;
-    begin({{request.first_epoch, 1}, layout::all_ranks(request.ep_size)});
+    first_epoch_ = request.first_epoch;
+    begin(first_start());
   }
 
   ~host_workspace() override { drain(); }
@@ -92,10 +81,8 @@ class host_workspace final : public fabric_workspace, private recoverable {
   [[nodiscard]] std::byte* data() const noexcept override { return part_->memory.data(); }
 
   void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override {
-    for (auto& part : exchange_addresses(backend, part_, timeout)) {
-      peers_.push_back(std::static_pointer_cast<shared_part>(std::move(part)));
-      bases_.push_back(peers_.back()->memory.data());
-    }
+    neighbours_ = meet_neighbours(backend, {handle_, part_}, [this] { begin(first_start()); }, timeout);
+    bases_ = neighbours_->bases();
     handle_.peers = bases_.data();
   }
 
@@ -161,30 +148,17 @@ class host_workspace final : public fabric_workspace, private recoverable {
   [[nodiscard]] resting_state rest() const override {
     return {position(), static_cast<phase>(handle_.round().phase_due), handle_.rank_mask().due};
   }
-  void release_memory() override { part_->memory.release(); }
-
-  // The memory stays what it was, so whoever may still store into it is poisoned in its own workspace, from outside.
+  void release_memory() override { neighbours_->release_memory(); }
   [[nodiscard]] rank_set keep_out(const rank_set& left_out, std::chrono::nanoseconds timeout) override {
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
-    const auto part_of = [&](int rank) -> shared_part& { return *peers_[static_cast<std::size_t>(rank)]; };
-    // All of them first: one that stays inside takes the time in which the others were to leave.
-    rank_set poisoned{};
-    for (int rank = 0; rank < handle_.ep_size; ++rank) {
-      if (contains(left_out, rank) && poison_from_outside(rank, part_of(rank))) insert(poisoned, rank);
-    }
-    rank_set inside{};
-    for (int rank = 0; rank < handle_.ep_size; ++rank) {
-      if (contains(poisoned, rank) && !part_of(rank).inside.wait_empty_until(deadline)) insert(inside, rank);
-    }
-    return inside;
+    return neighbours_->keep_out(left_out, timeout);
   }
 
-  void restart(const fresh_start& start, const rank_meeting& /*meeting*/) override {
-    const std::lock_guard lock(part_->next_life);
-    part_->memory.back_again();
-    begin(start);
-    part_->kept_out_by = -1;
-    handle_.round().fault_elected = handle_.round().fault_announced = handle_.round().poison = 1;
+  void restart(const fresh_start& start, const rank_meeting& meeting) override {
+    neighbours_->renew(meeting, [&] {
+      begin(start);
+      part_->kept_out_by = -1;
+      handle_.round().fault_elected = handle_.round().fault_announced = handle_.round().poison = 1;
+    });
   }
 
   void open_again(std::chrono::nanoseconds /*timeout*/) override {
@@ -199,44 +173,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
     block.store_u32(&round.poison, 0);
   }
 
-  /// Ends what `rank` may do to this rank's memory, and to that of whoever recovers with it. False: it has recovered
-  /// without this rank, nothing of its new life comes here, and it was left alone.
-  bool poison_from_outside(int rank, shared_part& part) const {
-    const std::lock_guard lock(part.next_life);
-    host_block block;
-    auto other = handle_;
-    other.rank = rank;
-    other.self = part.memory.data();
-    other.mailbox = &part.mailbox;
-    const auto own_bit = std::uint64_t{1} << (static_cast<unsigned>(handle_.rank) % 64);
-    const auto& latched = other.rank_mask().latched;
-    if ((block.poll(&latched[static_cast<std::size_t>(handle_.rank) / 64]) & own_bit) == 0) return false;
-    part.kept_out_by = handle_.rank;
-    poison(other, handle_.rank);
-    return true;
-  }
-
-  /// As if a rank had been told of an abort of rank `by`, but for its own notices, which are not sent.
-  static void poison(const protocol::workspace_handle& ws, int by) {
-    host_block block;
-    auto& round = ws.round();
-    if (block.elect(&round.fault_elected)) {
-      fault_record record;
-      record.code = fault_code::aborted;
-      record.phase = static_cast<phase>(block.load_u32(&round.phase_due));
-      record.epoch = block.load_u32(&round.epoch);
-      record.rank = record.origin = by;
-      record.from_notice = 1;
-      record.entered_ns = host_block::now_ns();
-      protocol::tell_arrivals(block, ws, record.phase, record.epoch, block.poll(&round.step_index) & 1U);
-      block.record(ws.mailbox, record);
-      // From itself, whom it hears whatever its mask; what the record says of `by` stands already.
-      const protocol::notice told{record.code, record.phase, record.field, static_cast<std::uint8_t>(ws.rank), by};
-      block.post(&ws.notice().word, layout::tagged(protocol::encode(told), block.load_u32(&round.incarnation)));
-      block.announce(&round.fault_announced, 1);
-    }
-    block.store_u32(&round.poison, 1);
-  }
+  [[nodiscard]] fresh_start first_start() const { return {{first_epoch_, 1}, layout::all_ranks(handle_.ep_size)}; }
 
   void begin(const fresh_start& start) {
     // A resource may hand out memory of an earlier workspace, whose signals would look fresh.
@@ -258,7 +195,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
   void enqueue(Params params, const phase_plan& plan, stream_ref stream, Kernel kernel) {
     params.ws = handle_;
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
-    // Peers' memory is held by peers_, which outlives the launch because the destructor drains. Everything that a block
+    // Peers' memory is held by neighbours_, which outlive the launch because the destructor drains. Everything that a block
     // needs is allocated here, where a failure can still be thrown.
     auto run = std::make_shared<launch_state>(launches_, plan.num_blocks, scratch_words(params));
     last_stream_ = &stream.host();
@@ -276,7 +213,8 @@ class host_workspace final : public fabric_workspace, private recoverable {
   std::shared_ptr<shared_part> part_;
   std::uint64_t timeout_ns_ = 0;
   std::uint64_t warmup_timeout_ns_ = 0;
-  std::vector<std::shared_ptr<shared_part>> peers_;
+  std::uint32_t first_epoch_ = 1;
+  std::unique_ptr<neighbours> neighbours_;  ///< hold the peers' memory; null until connect()
   std::vector<std::byte*> bases_;
   protocol::workspace_handle handle_;
   std::shared_ptr<launch_count> launches_ = std::make_shared<launch_count>();

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <memory_resource>
+#include <optional>
+
+#include "fabric/host/segment_window.hpp"
 
 namespace switchyard::host {
 
@@ -23,12 +25,15 @@ class host_memory {
   /// Pages behind the addresses, contents undefined. Idempotent. Throws out_of_memory.
   void back_again();
 
+  /// Where other memory may be shown. Null for what a resource has given.
+  [[nodiscard]] segment_window* window() noexcept { return window_ ? &*window_ : nullptr; }
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
 
  private:
-  std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::pmr::memory_resource* resource_ = nullptr;
+  std::optional<segment_window> window_;
+  std::byte* data_ = nullptr;
   bool released_ = false;
 };
 
