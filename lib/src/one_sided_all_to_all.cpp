@@ -148,6 +148,7 @@ class one_sided_all_to_all::impl {
       request.warmup_timeout_ns = static_cast<std::uint64_t>(warmup.count());
       request.first_epoch = boot.first_epoch;
       request.enable_pdl = config.enable_pdl;
+      request.processes_may_share_gpu = boot.processes_may_share_gpu;
       request.host_memory = boot.host_memory;
       layout_ = request.layout;
       terms.workspace_bytes = layout_.total_bytes;

@@ -71,7 +71,12 @@ struct bootstrap {
   /// same GPUs need `max_blocks` that fit together.
   int device = 0;
   std::shared_ptr<switchyard::comm_backend> comm_backend;
-  /// Host fabric only: where the workspace is allocated (workspace_bytes(), page aligned). Null: pages of the system.
+  /// CUDA fabric, ranks as processes: whether they may have one GPU. It runs kernels of one process at a time, so a phase
+  /// that waits for a peer there waits for the GPU's turns: right, but slow; for tests. Every rank must say so. Ranks
+  /// that are threads of one process share a GPU without.
+  bool processes_may_share_gpu = false;
+  /// Host fabric only: where the workspace is allocated (workspace_bytes(), page aligned). Null: pages of the system,
+  /// which must be where ranks are processes: they share segments, by a comm backend that passes descriptors.
   /// Must outlive the workspaces of all ranks and be thread-safe: the last rank to let go of a workspace frees it.
   std::pmr::memory_resource* host_memory = nullptr;
   /// A fabric other than the built-in ones (a simulator, a fabric that injects faults). Null: the built-in fabric of

@@ -129,6 +129,7 @@ struct workspace_request {
   std::uint64_t warmup_timeout_ns = 0;
   std::uint32_t first_epoch = 1;
   choice enable_pdl = choice::automatic;
+  bool processes_may_share_gpu = false;
   std::pmr::memory_resource* host_memory = nullptr;
 };
 

@@ -1,59 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/cuda/connect_slices.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric/collective_step.hpp"
+#include "fabric/process_identity.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::cuda {
 namespace {
 
 struct rank_place {
-  std::int64_t process = 0;
+  process_identity process;
+  cudaUUID_t gpu{};
   std::int32_t device = 0;
   std::int32_t can_use_fabric = 0;
+  std::int32_t may_share_gpu = 0;
 };
+
+bool same_gpu(const rank_place& a, const rank_place& b) {
+  return std::equal(std::begin(a.gpu.bytes), std::end(a.gpu.bytes), std::begin(b.gpu.bytes));
+}
 
 /// Each step has the time that construction may wait for a peer: what a step does itself is no wait.
 rank_meeting construction(comm_backend& backend, std::chrono::nanoseconds timeout) {
   return {"construction", backend, timeout};
 }
 
-/// Closes an exported descriptor when the peers are done with it, or have given up.
-struct exported_slice {
+/// Closes a descriptor when it has been exported and the peers are done with it, or imported, or when ranks give up.
+struct held_slice {
   const driver_api& api;
   slice_handle handle;
-  ~exported_slice() { close_slice_handle(api, handle); }
+  held_slice(const driver_api& with, const slice_handle& what) : api(with), handle(what) {}
+  held_slice(held_slice&& other) noexcept : api(other.api), handle(std::exchange(other.handle, {})) {}
+  held_slice(const held_slice&) = delete;
+  held_slice& operator=(const held_slice&) = delete;
+  ~held_slice() { close_slice_handle(api, handle); }
 };
+
+/// What each rank of a meeting has exported, by place, as this process can import it. `owned`: of those that are closed
+/// when they have been imported.
+struct gathered_slices {
+  std::vector<slice_handle> by_place;
+  std::vector<held_slice> owned;
+};
+
+/// `export_mine` returns this rank's slice, whose descriptor stays its own. Throws on all ranks, or on none.
+gathered_slices gather_slices(const rank_meeting& meeting, const driver_api& api, passing handles,
+                              const std::function<slice_handle()>& export_mine) {
+  slice_handle mine;
+  gathered_slices gathered;
+  gathered.by_place = collective_step<slice_handle>(meeting, [&] { return mine = export_mine(); });
+  if (handles == passing::as_it_is) return gathered;
+  // Too few descriptors are told to the rank that has them alone, and the backend goes on.
+  const auto received = judge([&] {
+    const auto descriptors = meeting.backend().allgather_descriptors(mine.descriptor, meeting.remaining());
+    for (std::size_t place = 0; place < descriptors.size(); ++place) {
+      gathered.by_place[place].descriptor = descriptors[place];
+      gathered.owned.emplace_back(api, gathered.by_place[place]);
+    }
+  });
+  (void)collective_step<nothing>(meeting, [&]() -> nothing {
+    if (received.outcome != step_outcome::ready) throw unsupported(received.reason.data());
+    return {};
+  });
+  return gathered;
+}
+
+/// Throws where a rank of another process has this rank's GPU, unless all ranks have asked for that.
+void check_sharing(const std::vector<rank_place>& all, const rank_place& here) {
+  if (std::all_of(all.begin(), all.end(), [](const auto& each) { return each.may_share_gpu != 0; })) return;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].process == here.process || !same_gpu(all[rank], here)) continue;
+    throw unsupported("device " + std::to_string(here.device) + " is also rank " + std::to_string(rank) +
+                      "'s, which is another process: kernels of both never run at the same time; every rank must ask " +
+                      "for that by processes_may_share_gpu");
+  }
+}
 
 }  // namespace
 
-group_place survey_group(comm_backend& backend, const driver_api& api, int device, std::chrono::nanoseconds timeout) {
+group_place survey_group(comm_backend& backend, const driver_api& api, const surveyed_rank& self,
+                         std::chrono::nanoseconds timeout) {
+  const int device = self.device;
   const auto all = collective_step<rank_place>(construction(backend, timeout), [&]() -> rank_place {
-    return {getpid(), device, fabric_handles_work(api, device) ? 1 : 0};
+    rank_place mine{identity_of_process(), {}, device, fabric_handles_work(api, device) ? 1 : 0,
+                    self.processes_may_share_gpu ? 1 : 0};
+    check(api.gpu_identity(&mine.gpu, device), "cuda fabric: asking which GPU it is");
+    return mine;
   });
   const auto here = all[static_cast<std::size_t>(backend.rank())];
   group_place place;
   const bool all_fabric = std::all_of(all.begin(), all.end(), [](const auto& r) { return r.can_use_fabric != 0; });
+  const bool apart = std::any_of(all.begin(), all.end(), [&](const auto& r) { return !(r.process == all[0].process); });
   place.kind = all_fabric ? handle_kind::fabric : handle_kind::posix_descriptor;
-  for (std::size_t rank = 0; rank < all.size() && !all_fabric; ++rank) {
-    if (all[rank].process == all[0].process) continue;
-    throw unsupported("cuda fabric: rank " + std::to_string(rank) +
-                      " is another process than rank 0, must be a thread of one where fabric handles cannot be used");
-  }
+  place.handles = apart && !all_fabric ? passing::by_descriptor : passing::as_it_is;
   place.ranks_on_device = static_cast<int>(std::count_if(
-      all.begin(), all.end(), [&](const auto& r) { return r.process == here.process && r.device == here.device; }));
+      all.begin(), all.end(), [&](const auto& r) { return r.process == here.process && same_gpu(r, here); }));
 
   // Before any large allocation: which of our pairs cannot be mapped. A device of another process is not ours to ask.
   (void)collective_step<nothing>(construction(backend, timeout), [&]() -> nothing {
+    if (place.handles == passing::by_descriptor && !backend.passes_descriptors()) {
+      throw unsupported(
+          "cuda fabric: ranks are processes, fabric handles cannot be used, and the comm backend passes no descriptors");
+    }
+    check_sharing(all, here);
     std::string refused;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      if (all[rank].process != here.process || all[rank].device == device) continue;
+      if (!(all[rank].process == here.process) || all[rank].device == device) continue;
       int can = 0;
       check(api.can_access_peer(&can, device, all[rank].device), "cuda fabric: asking for peer access");
       if (can != 0) continue;
@@ -66,12 +124,12 @@ group_place survey_group(comm_backend& backend, const driver_api& api, int devic
   return place;
 }
 
-void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memory& memory, handle_kind kind,
+void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memory& memory, const group_place& place,
                     const std::function<void()>& initialise, std::chrono::nanoseconds timeout) {
   try {
-    exported_slice mine{api, {}};
-    const auto slices = collective_step<slice_handle>(construction(backend, timeout), [&] {
-      memory.back(kind);
+    held_slice mine(api, {});
+    const auto slices = gather_slices(construction(backend, timeout), api, place.handles, [&] {
+      memory.back(place.kind);
       mine.handle = memory.export_slice();
       initialise();
       return mine.handle;
@@ -79,7 +137,7 @@ void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memo
     // After this one every peer has imported, so the descriptor may go.
     (void)collective_step<nothing>(construction(backend, timeout), [&]() -> nothing {
       for (int rank = 0; rank < backend.size(); ++rank) {
-        if (rank != backend.rank()) memory.map_peer(rank, slices[static_cast<std::size_t>(rank)]);
+        if (rank != backend.rank()) memory.map_peer(rank, slices.by_place[static_cast<std::size_t>(rank)]);
       }
       return {};
     });
@@ -90,17 +148,17 @@ void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memo
 }
 
 void remap_slices(const rank_meeting& meeting, const driver_api& api, symmetric_memory& memory, int rank,
-                  const std::function<void()>& settle, const std::function<void()>& initialise) {
+                  passing handles, const std::function<void()>& settle, const std::function<void()>& initialise) {
   try {
-    exported_slice mine{api, {}};
-    const auto slices = collective_step<slice_handle>(meeting, [&] {
+    held_slice mine(api, {});
+    const auto slices = gather_slices(meeting, api, handles, [&] {
       memory.prepare();
       mine.handle = memory.export_slice();
       return mine.handle;
     });
     (void)collective_step<nothing>(meeting, [&]() -> nothing {
-      for (std::size_t place = 0; place < slices.size(); ++place) {
-        if (meeting.ranks()[place] != rank) memory.prepare_peer(meeting.ranks()[place], slices[place]);
+      for (std::size_t place = 0; place < slices.by_place.size(); ++place) {
+        if (meeting.ranks()[place] != rank) memory.prepare_peer(meeting.ranks()[place], slices.by_place[place]);
       }
       return {};
     });

@@ -12,19 +12,33 @@
 
 namespace switchyard::cuda {
 
+/// How an exported slice comes to its peers.
+enum class passing : std::uint8_t {
+  as_it_is,       ///< a fabric handle means the same everywhere, a descriptor in one process
+  by_descriptor,  ///< the comm backend brings descriptors into other processes
+};
+
 /// What a rank has learned of its group.
 struct group_place {
   handle_kind kind = handle_kind::posix_descriptor;
-  int ranks_on_device = 1;  ///< this one included
+  passing handles = passing::as_it_is;
+  int ranks_on_device = 1;  ///< of this process, this one included
+};
+
+/// What a rank brings to the survey.
+struct surveyed_rank {
+  int device = 0;
+  bool processes_may_share_gpu = false;
 };
 
 /// Collective, without side effects but for the fabric probe: which handles the group can use, and whether every rank
 /// can reach every peer's memory. Throws unsupported on every rank, naming the ranks or the pairs that cannot.
-group_place survey_group(comm_backend& backend, const driver_api& api, int device, std::chrono::nanoseconds timeout);
+group_place survey_group(comm_backend& backend, const driver_api& api, const surveyed_rank& self,
+                         std::chrono::nanoseconds timeout);
 
 /// Collective: backs this rank's slice, lets `initialise` fill it, maps every peer's. When it returns, all slices of
 /// all ranks are initialised. On failure every rank throws and no memory is left behind the addresses.
-void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memory& memory, handle_kind kind,
+void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memory& memory, const group_place& place,
                     const std::function<void()>& initialise, std::chrono::nanoseconds timeout);
 
 /// Collective over the ranks of the meeting: puts fresh memory behind this rank's slice, lets `initialise` fill it, and
@@ -36,6 +50,6 @@ void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memo
 /// mends all of it. `settle` is called right before slices change: from its return on nothing on the device may use
 /// this rank's addresses.
 void remap_slices(const rank_meeting& meeting, const driver_api& api, symmetric_memory& memory, int rank,
-                  const std::function<void()>& settle, const std::function<void()>& initialise);
+                  passing handles, const std::function<void()>& settle, const std::function<void()>& initialise);
 
 }  // namespace switchyard::cuda

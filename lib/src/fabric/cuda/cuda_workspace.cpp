@@ -96,7 +96,8 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
 
   void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override {
     const device_guard guard(request_.device);
-    const auto place = survey_group(backend, api_, request_.device, timeout);
+    const auto place = survey_group(backend, api_, {request_.device, request_.processes_may_share_gpu}, timeout);
+    handles_ = place.handles;
     const auto initialise_slice = [&] {
       int multiprocessors = 0;
       check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, request_.device),
@@ -113,7 +114,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
       initialise({{request_.first_epoch, 1}, layout::all_ranks(request_.ep_size)}, state_of_faults::none);
       check(cudaStreamSynchronize(stream_.get()), "workspace: filling in");
     };
-    connect_slices(backend, api_, *memory_, place.kind, initialise_slice, timeout);
+    connect_slices(backend, api_, *memory_, place, initialise_slice, timeout);
   }
 
   [[nodiscard]] launch_plan plan(const planned_step& step, stream_ref) const override {
@@ -229,7 +230,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     pinned_->snapshot.round.epoch = start.at.epoch;
     pinned_->snapshot.round.incarnation = start.at.incarnation;
     try {
-      remap_slices(meeting, api_, *memory_, request_.rank, settle, [&] {
+      remap_slices(meeting, api_, *memory_, request_.rank, handles_, settle, [&] {
         stands_ = false;
         initialise(start, state_of_faults::poisoned);
         await_stream(clock::now() + meeting.remaining(), "workspace: filling in");
@@ -361,6 +362,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   std::optional<cudaStream_t> last_stream_;  ///< of the caller's, where replays of what it captured there run, too
   kernel_room room_;
   device_share share_;
+  passing handles_ = passing::as_it_is;
   phase_plan before_{.num_blocks = 0};  ///< the last launch's
   std::shared_ptr<pinned_part> pinned_;
   std::optional<symmetric_memory> memory_;  // until the destructor

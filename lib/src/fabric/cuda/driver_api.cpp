@@ -26,6 +26,13 @@ void load(Function& entry, const char* name, std::string& reason) {
   }
 }
 
+cudaError_t identity_of(cudaUUID_t* identity, int device) {
+  cudaDeviceProp properties{};
+  const auto result = cudaGetDeviceProperties(&properties, device);
+  if (result == cudaSuccess) *identity = properties.uuid;
+  return result;
+}
+
 struct driver_in_storage {
   driver_api api;
   loaded_driver result;
@@ -44,6 +51,7 @@ struct driver_in_storage {
     load(api.import_handle, "cuMemImportFromShareableHandle", reason);
     load(api.error_name, "cuGetErrorName", reason);
     api.can_access_peer = &cudaDeviceCanAccessPeer;
+    api.gpu_identity = &identity_of;
     api.close_descriptor = &close;
     if (reason.empty()) result.api = &api;
   }

@@ -23,6 +23,7 @@ struct driver_api {
   decltype(&cuMemImportFromShareableHandle) import_handle = nullptr;
   decltype(&cuGetErrorName) error_name = nullptr;
   decltype(&cudaDeviceCanAccessPeer) can_access_peer = nullptr;
+  cudaError_t (*gpu_identity)(cudaUUID_t* identity, int device) = nullptr;  ///< the same in every process
   int (*close_descriptor)(int) = nullptr;
 };
 

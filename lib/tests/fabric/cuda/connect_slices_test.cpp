@@ -34,13 +34,13 @@ TEST(connect_slices, every_rank_maps_every_other) {
   std::vector<std::unique_ptr<symmetric_memory>> views(3);
   std::atomic<int> initialised{0};
   on_every_rank(3, [&](int rank) {
-    const auto place = survey_group(ranks[rank], api, three_ranks::device_of(rank), patience);
+    const auto place = survey_group(ranks[rank], api, {three_ranks::device_of(rank)}, patience);
     EXPECT_EQ(place.kind, handle_kind::posix_descriptor);
     EXPECT_EQ(place.ranks_on_device, rank == 2 ? 1 : 2);
     auto& view = views[static_cast<std::size_t>(rank)];
     view = std::make_unique<symmetric_memory>(api, three_ranks::device_of(rank), rank, 3, 100);
     connect_slices(
-        ranks[rank], api, *view, place.kind, [&] { ++initialised; }, patience);
+        ranks[rank], api, *view, place, [&] { ++initialised; }, patience);
     EXPECT_EQ(initialised, 3) << "connected before every slice was initialised";
   });
   for (int owner = 0; owner < 3; ++owner) {
@@ -60,11 +60,11 @@ TEST(connect_slices, fabric_handles_are_taken_when_every_rank_can) {
   const auto api = mock_driver::api();
   three_ranks ranks;
   on_every_rank(3, [&](int rank) {
-    const auto place = survey_group(ranks[rank], api, three_ranks::device_of(rank), patience);
+    const auto place = survey_group(ranks[rank], api, {three_ranks::device_of(rank)}, patience);
     EXPECT_EQ(place.kind, handle_kind::fabric);
     symmetric_memory view(api, three_ranks::device_of(rank), rank, 3, 100);
     connect_slices(
-        ranks[rank], api, view, place.kind, [] {}, patience);
+        ranks[rank], api, view, place, [] {}, patience);
     ranks[rank].barrier(patience);
   });
   EXPECT_TRUE(driver.nothing_left());
@@ -77,7 +77,7 @@ TEST(connect_slices, b26_a_pair_without_peer_access_is_named_before_any_memory_i
   three_ranks ranks;
   on_every_rank(3, [&](int rank) {
     try {
-      (void)survey_group(ranks[rank], api, three_ranks::device_of(rank), patience);
+      (void)survey_group(ranks[rank], api, {three_ranks::device_of(rank)}, patience);
       ADD_FAILURE() << "rank " << rank << " went on";
     } catch (const unsupported& e) {
       const std::string text = e.what();
@@ -100,7 +100,7 @@ TEST(connect_slices, one_rank_without_memory_stops_all_and_nothing_is_left) {
     on_every_rank(3, [&](int rank) {
       symmetric_memory view(api, three_ranks::device_of(rank), rank, 3, 100);
       EXPECT_THROW(connect_slices(
-                       ranks[rank], api, view, handle_kind::posix_descriptor, [] {}, patience),
+                       ranks[rank], api, view, {}, [] {}, patience),
                    out_of_memory)
           << operation << " rank " << rank;
       EXPECT_EQ(driver.mapped_at(view.slice(rank)), 0U) << operation << " rank " << rank;

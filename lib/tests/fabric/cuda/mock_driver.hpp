@@ -114,6 +114,10 @@ class mock_driver {
       *can = current()->pairs_without_access.contains({device, peer}) ? 0 : 1;
       return cudaSuccess;
     };
+    api.gpu_identity = [](cudaUUID_t* identity, int device) {
+      identity->bytes[0] = static_cast<char>(device);
+      return cudaSuccess;
+    };
     api.close_descriptor = [](int descriptor) {
       (void)current()->call("close", [&](auto& d) { d.descriptors_.erase(descriptor); });
       return 0;

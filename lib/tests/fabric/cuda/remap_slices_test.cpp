@@ -32,7 +32,7 @@ class remap_slices_test : public testing::Test {
       auto& view = views_[static_cast<std::size_t>(rank)];
       view = std::make_unique<symmetric_memory>(api_, rank, rank, num_ranks, 100);
       connect_slices(
-          *backends_[static_cast<std::size_t>(rank)], api_, *view, handle_kind::posix_descriptor, [] {},
+          *backends_[static_cast<std::size_t>(rank)], api_, *view, {}, [] {},
           remap_patience);
     });
   }
@@ -54,7 +54,7 @@ class remap_slices_test : public testing::Test {
       const rank_meeting meeting("recover", *part, ranks, remap_patience);
       try {
         const auto settle = [&] { EXPECT_EQ(seen(rank, rank), before); };
-        remap_slices(meeting, api_, *views_[static_cast<std::size_t>(rank)], rank, settle, [&] {
+        remap_slices(meeting, api_, *views_[static_cast<std::size_t>(rank)], rank, passing::as_it_is, settle, [&] {
           EXPECT_NE(seen(rank, rank), before);
           ++initialised;
         });
@@ -124,7 +124,7 @@ TEST_F(remap_slices_test, a_rank_that_does_not_come_leaves_the_others_what_they_
     if (rank == 1) return;
     const rank_meeting meeting("recover", *backends_[static_cast<std::size_t>(rank)], std::chrono::milliseconds(100));
     EXPECT_THROW(remap_slices(
-                     meeting, api_, *views_[static_cast<std::size_t>(rank)], rank, [] {}, [] {}),
+                     meeting, api_, *views_[static_cast<std::size_t>(rank)], rank, passing::as_it_is, [] {}, [] {}),
                  peer_fault);
   });
   EXPECT_EQ(seen(2, 0), before);
