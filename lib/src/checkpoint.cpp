@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -37,19 +38,19 @@ struct standing {
 
 resting_state come_to_rest(shared_workspace& workspace, std::chrono::nanoseconds timeout) {
   workspace.require_sound();
-  if (workspace.in_step()) throw state_error("a step is in flight, its combine is due");
+  if (const auto open = workspace.open_step(); !open.empty()) throw state_error(open);
   auto& recovery = workspace->recovery();
   if (!recovery.drain_for(timeout)) throw state_error("its launches did not end in time");
-  workspace.require_sound();  // the last of them may have failed
   const auto rest = recovery.rest();
   if (rest.due != phase::dispatch) throw state_error("a dispatch that was replayed has had no combine");
+  workspace.shut();  // the last launch may have failed, or somebody aborted
   return rest;
 }
 
 /// The workspace is neither what it was nor what it was to be.
 [[noreturn]] void lose(shared_workspace& workspace, const std::string& call, const std::string& why) {
   const auto message = call + ": the workspace is lost for good: " + why;
-  workspace.end_change(workspace_life::lost, message);
+  workspace.end_for_good(message);
   throw cuda_error(message);
 }
 
@@ -77,34 +78,30 @@ void check_identity(const shared_workspace& workspace, const comm_backend* backe
 
 void prepare_checkpoint(shared_workspace& workspace, std::chrono::nanoseconds timeout) {
   constexpr auto call = "checkpoint_prepare";
-  if (workspace.life() == workspace_life::prepared) return;
-  workspace.begin_change(call);
+  const bool due =
+      workspace.begin_change(call, workspace_life::usable, workspace_life::gathering, workspace_life::prepared);
+  if (!due) return;
   std::unique_ptr<whole_meeting> meeting;
   try {
+    workspace.await_calls();
     meeting = std::make_unique<whole_meeting>(call, *workspace.backend, timeout);
-    const bool was_sound = !workspace->fault();
-    const auto rest_here = [&]() -> nothing {
+    (void)collective_step<nothing>(**meeting, [&]() -> nothing {
       // Half of the time, so that a rank whose launches do not end still comes to say so.
       workspace.prepared_at = come_to_rest(workspace, (*meeting)->remaining() / 2);
       return {};
-    };
-    try {
-      (void)collective_step<nothing>(**meeting, rest_here);
-    } catch (const error&) {
-      if (!was_sound) workspace.require_sound();  // with its record
-      throw;
-    }
+    });
   } catch (...) {
     workspace.end_change(workspace_life::usable);
+    workspace.require_sound();  // where it is this rank's own fault, with its record
     throw;
   }
-  // Nothing of any rank runs, and nobody's abort() begins: all are on their way.
+  // Nothing of any rank runs, and nobody's abort() begins: all have shut it out.
   try {
     (void)collective_step<nothing>(**meeting, [&]() -> nothing {
       workspace->recovery().release_memory();
       return {};
     });
-  } catch (const error& e) {
+  } catch (const std::exception& e) {
     lose(workspace, call, e.what());
   }
   workspace.backend = nullptr;
@@ -116,8 +113,8 @@ void restore_checkpoint(const std::shared_ptr<shared_workspace>& workspace, std:
   constexpr auto call = "checkpoint_restore";
   auto& shared = *workspace;
   check_identity(shared, backend.get());
-  if (shared.life() == workspace_life::usable) return;
-  shared.begin_change(call);
+  const bool due = shared.begin_change(call, workspace_life::prepared, workspace_life::leaving, workspace_life::usable);
+  if (!due) return;
   auto& recovery = shared->recovery();
   std::unique_ptr<whole_meeting> meeting;
   try {
@@ -141,11 +138,12 @@ void restore_checkpoint(const std::shared_ptr<shared_workspace>& workspace, std:
   try {
     (*meeting)->backend().barrier((*meeting)->remaining());  // no first launch may meet a workspace that is not new yet
     recovery.open_again((*meeting)->remaining());
-  } catch (const error& e) {
+    workspace_registry::of_process().rename(workspace, backend->group_id());
+  } catch (const std::exception& e) {
     lose(shared, call, e.what());
   }
-  workspace_registry::of_process().rename(workspace, backend->group_id());
   shared.backend = std::move(backend);
+  shared.end_step();
   shared.forget_abort();
   shared.end_change(workspace_life::usable);
 }

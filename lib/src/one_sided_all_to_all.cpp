@@ -53,6 +53,7 @@ void check_bootstrap(const bootstrap& boot) {
 workspace_key key_of(const bootstrap& boot, const workspace_request& request) {
   workspace_key key;
   key.group = boot.comm_backend->group_id();
+  for (int place = 0; place < boot.ep_size; ++place) insert(key.members, boot.comm_backend->name_of(place));
   key.rank = boot.rank;
   key.ep_size = boot.ep_size;
   key.kind = boot.kind;
@@ -175,7 +176,7 @@ class one_sided_all_to_all::impl {
   impl& operator=(const impl&) = delete;
 
   dispatch_result dispatch(const dispatch_inputs& inputs, const dispatch_options& options, stream_ref stream) {
-    check_usable("dispatch", stream);
+    const auto inside = enter("dispatch", stream);
     step_begin step(*workspace_, instance_);
     auto& workspace = **workspace_;
     const auto tokens_per_rank = options.runtime_max_tokens_per_rank.value_or(params_.max_tokens_per_rank);
@@ -262,7 +263,7 @@ class one_sided_all_to_all::impl {
   }
 
   void combine(const combine_inputs& inputs, const combine_output& output, stream_ref stream) {
-    check_usable("combine", stream);
+    const auto inside = enter("combine", stream);
     workspace_->require_step("combine", instance_);
     auto& workspace = **workspace_;
     check_combine(inputs, output, static_cast<std::int64_t>(num_tokens_), params_);
@@ -304,7 +305,7 @@ class one_sided_all_to_all::impl {
   }
 
   void set_active_ranks(const rank_set& mask, stream_ref stream) {
-    check_usable("set_active_ranks", stream);
+    const auto inside = enter("set_active_ranks", stream);
     if (!config_.enable_rank_mask) throw unsupported("set_active_ranks: enable_rank_mask is false, must be true");
     check_rank_mask(mask, rank_, ep_size_);
     (*workspace_)->set_active_ranks(mask, stream);
@@ -320,17 +321,21 @@ class one_sided_all_to_all::impl {
 
   void recover(comm_backend& backend, const rank_set& active_ranks) {
     const auto workspace = workspace_for("recover");
-    workspace->require_usable("recover");
     const recovery_terms terms{active_ranks, rank_, ep_size_, config_.enable_rank_mask};
     check_active_ranks(terms);
-    recover_workspace(**workspace, backend, terms, effective_warmup(config_));
+    workspace->begin_recovery();
+    try {
+      recover_workspace(**workspace, backend, terms, effective_warmup(config_), [&] { workspace->await_calls(); });
+    } catch (...) {
+      workspace->end_change(workspace_life::usable);
+      throw;
+    }
     workspace->end_step();
     workspace->forget_abort();
+    workspace->end_change(workspace_life::usable);
   }
 
-  void checkpoint_prepare() {
-    prepare_checkpoint(*workspace_for("checkpoint_prepare"), effective_warmup(config_));
-  }
+  void checkpoint_prepare() { prepare_checkpoint(*workspace_for("checkpoint_prepare"), effective_warmup(config_)); }
 
   void checkpoint_restore(std::shared_ptr<comm_backend> backend) {
     restore_checkpoint(workspace_for("checkpoint_restore"), std::move(backend), effective_warmup(config_));
@@ -343,8 +348,8 @@ class one_sided_all_to_all::impl {
       last = std::move(workspace_);
     }
     if (!last) return;
-    if (last->life() == workspace_life::usable) (*last)->drain();
-    last->abandon_step(instance_);
+    if (last->is_usable()) (*last)->drain();
+    last->let_go_of(instance_);
     workspace_registry::of_process().leave(last);
   }
 
@@ -364,13 +369,15 @@ class one_sided_all_to_all::impl {
     if (!workspace_) throw state_error("the instance has been destroyed");
   }
 
-  void check_usable(std::string_view call, stream_ref stream) {
+  /// To be held while a call enqueues.
+  [[nodiscard]] std::unique_lock<std::mutex> enter(std::string_view call, stream_ref stream) {
     check_alive();
     if (stream.kind() != workspace_->fabric().stream_kind()) {
       throw invalid_argument("stream is of another fabric, must be of the one that the instance was made for");
     }
-    workspace_->require_usable(call);
+    auto inside = workspace_->enter(call);
     workspace_->require_sound();
+    return inside;
   }
 
   [[nodiscard]] std::shared_ptr<shared_workspace> held_workspace() const {
@@ -384,10 +391,13 @@ class one_sided_all_to_all::impl {
   }
 
   [[nodiscard]] const layout::rank_mask_words& mask_words() const {
-    return *reinterpret_cast<const layout::rank_mask_words*>((*workspace_)->data() + layout_.offset_of(region::rank_mask));
+    return *reinterpret_cast<const layout::rank_mask_words*>((*workspace_)->data() +
+                                                             layout_.offset_of(region::rank_mask));
   }
 
-  [[nodiscard]] std::byte* combine_rows() const { return (*workspace_)->data() + layout_.offset_of(region::combine_rows); }
+  [[nodiscard]] std::byte* combine_rows() const {
+    return (*workspace_)->data() + layout_.offset_of(region::combine_rows);
+  }
 
   comm_params params_;
   one_sided_config config_;

@@ -160,7 +160,7 @@ void check_active_ranks(const recovery_terms& terms) {
 }
 
 void recover_workspace(fabric_workspace& workspace, comm_backend& backend, const recovery_terms& terms,
-                       std::chrono::nanoseconds timeout) {
+                       std::chrono::nanoseconds timeout, const std::function<void()>& when_aborted) {
   auto& recovery = workspace.recovery();
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   const auto remaining = [&] {
@@ -169,6 +169,7 @@ void recover_workspace(fabric_workspace& workspace, comm_backend& backend, const
   const bool of_all = is_of_all(backend, terms);
   // Poisons, and frees whatever waits, here and at the peers; some may be on their way here, so it comes first of all.
   const auto aborted = judge([&] { workspace.abort(); });
+  when_aborted();
   const auto part = of_all ? part_for(backend, terms, remaining())
                            : std::make_shared<backend_of_active>(backend, ranks_of(terms.active));
   const rank_meeting meeting("recover", part ? *part : backend, ranks_of(terms.active), remaining());

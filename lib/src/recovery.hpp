@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 #include "fabric/fabric.hpp"
 #include "switchyard/comm_backend.hpp"
@@ -27,8 +28,9 @@ void check_active_ranks(const recovery_terms& terms);
 /// active ranks. `backend` is the group's, or one of the active ranks alone, in their order. Throws
 /// invalid_argument for another one, and when ranks disagree on who is active; peer_fault naming the ranks that did not
 /// come within `timeout`, or whose launches did not end in half of it: its record has them as `missing`; what the
-/// fabric throws. Then nobody has started anew.
+/// fabric throws. Then nobody has started anew. `when_aborted` is called once what runs has been told to end, and may
+/// wait for who is still on the way into a launch.
 void recover_workspace(fabric_workspace& workspace, comm_backend& backend, const recovery_terms& terms,
-                       std::chrono::nanoseconds timeout);
+                       std::chrono::nanoseconds timeout, const std::function<void()>& when_aborted);
 
 }  // namespace switchyard

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shared_workspace.hpp"
 
+#include <new>
 #include <utility>
 
 #include "describe_fault.hpp"
@@ -9,12 +10,11 @@
 namespace switchyard {
 
 void shared_workspace::begin_step(std::uint32_t instance) {
+  last_caller_ = instance;
   auto found = no_step;
   if (step_.compare_exchange_strong(found, step_of(instance), std::memory_order_acq_rel)) return;
   if (found == step_of(instance)) throw state_error("dispatch: the previous step's combine is due");
-  if (found == abandoned) {
-    throw state_error("dispatch: an instance that shared the workspace was destroyed within a step: recover() first");
-  }
+  if (found == abandoned) throw state_error("dispatch: " + open_step());
   throw state_error("dispatch: another instance that shares the workspace is within a step, its combine is due");
 }
 
@@ -27,16 +27,17 @@ bool shared_workspace::is_step_of(std::uint32_t instance) const noexcept {
   return step_.load(std::memory_order_acquire) == step_of(instance);
 }
 
-bool shared_workspace::in_step() const noexcept { return step_.load(std::memory_order_acquire) != no_step; }
-
-void shared_workspace::abandon_step(std::uint32_t instance) noexcept {
-  auto mine = step_of(instance);
-  step_.compare_exchange_strong(mine, abandoned, std::memory_order_acq_rel);
+std::string shared_workspace::open_step() const {
+  const auto found = step_.load(std::memory_order_acquire);
+  if (found == no_step) return {};
+  if (found == abandoned) return "an instance that shared the workspace was destroyed within a step: recover() first";
+  return "a step is in flight, its combine is due";
 }
 
-workspace_life shared_workspace::life() const {
-  const std::lock_guard lock(mutex_);
-  return life_;
+std::unique_lock<std::mutex> shared_workspace::enter(std::string_view call) {
+  std::unique_lock inside(calls_);
+  require_usable(call);
+  return inside;
 }
 
 void shared_workspace::require_usable(std::string_view call) const {
@@ -44,9 +45,16 @@ void shared_workspace::require_usable(std::string_view call) const {
   refuse_use(call);
 }
 
+bool shared_workspace::is_usable() const {
+  const std::lock_guard lock(mutex_);
+  return life_ == workspace_life::usable;
+}
+
 void shared_workspace::refuse_use(std::string_view call) const {
   switch (life_) {
     case workspace_life::usable: return;
+    case workspace_life::recovering: throw state_error(std::string(call) + ": recover() is under way");
+    case workspace_life::gathering:
     case workspace_life::leaving:
       throw state_error(std::string(call) + ": checkpoint_prepare() or checkpoint_restore() is under way");
     case workspace_life::prepared:
@@ -66,22 +74,48 @@ void shared_workspace::require_sound() const {
   throw peer_fault(message, *fault);
 }
 
-void shared_workspace::begin_change(std::string_view call) {
+bool shared_workspace::begin_change(std::string_view call, workspace_life from, workspace_life to,
+                                    workspace_life done) {
   const std::lock_guard lock(mutex_);
-  if (life_ != workspace_life::prepared) refuse_use(call);
+  if (life_ == done) return false;
+  if (life_ != from) refuse_use(call);
+  life_ = to;
+  return true;
+}
+
+void shared_workspace::begin_recovery() {
+  const std::lock_guard lock(mutex_);
+  refuse_use("recover");
+  life_ = workspace_life::recovering;
+}
+
+void shared_workspace::await_calls() { const std::lock_guard lock(calls_); }
+
+void shared_workspace::shut() {
+  require_sound();  // with its reason, for the usual case
+  const std::lock_guard lock(mutex_);
+  if (workspace_->fault()) throw state_error("the workspace has just been poisoned");
   life_ = workspace_life::leaving;
 }
 
-void shared_workspace::end_change(workspace_life now, std::string why) {
+void shared_workspace::end_change(workspace_life now) noexcept {
   const std::lock_guard lock(mutex_);
   life_ = now;
-  why_lost_ = std::move(why);
+}
+
+void shared_workspace::end_for_good(const std::string& why) noexcept {
+  const std::lock_guard lock(mutex_);
+  life_ = workspace_life::lost;
+  try {
+    why_lost_ = why;
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it is lost all the same
+  }
 }
 
 void shared_workspace::abort(std::string_view reason) {
   // Held meanwhile: the notices go to peers' memory, which is there for as long as no rank can begin to take it away.
   const std::lock_guard lock(mutex_);
-  refuse_use("abort");
+  if (life_ != workspace_life::recovering && life_ != workspace_life::gathering) refuse_use("abort");
   workspace_->abort();  // first of all: peers are waiting
   if (abort_reason_.empty()) abort_reason_ = reason;
 }
@@ -94,6 +128,16 @@ std::string shared_workspace::abort_reason() const {
 void shared_workspace::forget_abort() {
   const std::lock_guard lock(mutex_);
   abort_reason_.clear();
+}
+
+void shared_workspace::let_go_of(std::uint32_t instance) noexcept {
+  auto mine = step_of(instance);
+  step_.compare_exchange_strong(mine, abandoned, std::memory_order_acq_rel);
+  const std::lock_guard lock(calls_);
+  if (last_caller_ == instance) {  // its stream may end now
+    workspace_->forget_stream();
+    last_caller_.reset();
+  }
 }
 
 workspace_registry& workspace_registry::of_process() {
@@ -122,17 +166,21 @@ std::uint32_t workspace_registry::enter(const std::shared_ptr<shared_workspace>&
 
 void workspace_registry::leave(const std::shared_ptr<shared_workspace>& workspace) noexcept {
   const std::lock_guard lock(mutex_);
-  if (--workspace->num_left_ == 0) workspaces_.erase(workspace->key());
+  if (--workspace->num_left_ > 0) return;
+  const auto entry = workspaces_.find(workspace->key_);
+  if (entry != workspaces_.end() && entry->second.lock() == workspace) workspaces_.erase(entry);
 }
 
 void workspace_registry::rename(const std::shared_ptr<shared_workspace>& workspace, const group_id& group) {
   const std::lock_guard lock(mutex_);
   auto key = workspace->key_;
   key.group = group;
-  if (workspaces_.contains(key)) return;  // another one, which is found as it was
-  auto entry = workspaces_.extract(workspace->key_);
-  workspace->key_ = entry.key() = key;
-  workspaces_.insert(std::move(entry));
+  const auto entry = workspaces_.find(workspace->key_);
+  // Where the last instance has gone meanwhile, or another workspace has that name, it stays as it is.
+  if (entry == workspaces_.end() || workspaces_.contains(key)) return;
+  auto node = workspaces_.extract(entry);
+  workspace->key_ = node.key() = key;
+  workspaces_.insert(std::move(node));
 }
 
 }  // namespace switchyard

@@ -10,6 +10,7 @@
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,7 @@ namespace switchyard {
 /// What instances must have in common to share a workspace; all of it is in the workspace or says where it is.
 struct workspace_key {
   switchyard::group_id group{};
+  rank_set members{};  ///< as the group names them: a part of it has its id
   int rank = 0;
   int ep_size = 1;
   fabric_kind kind = fabric_kind::host;
@@ -40,9 +42,11 @@ struct workspace_key {
 /// What may be done with a workspace. Only prepared ones come back from being without memory.
 enum class workspace_life : std::uint8_t {
   usable,
-  leaving,   ///< on its way to prepared, or back from it
-  prepared,  ///< its addresses have no memory, by checkpoint_prepare()
-  lost,      ///< for good: what took its memory away, or gave it back, has failed half-way
+  recovering,  ///< recover() is under way
+  gathering,   ///< on its way to prepared, waiting for others; may still be aborted
+  leaving,     ///< between having memory and having none, in either direction
+  prepared,    ///< its addresses have no memory, by checkpoint_prepare()
+  lost,        ///< for good: what took its memory away, or gave it back, has failed half-way
 };
 
 class shared_workspace {
@@ -60,31 +64,44 @@ class shared_workspace {
   // different threads, so that two may want to begin at the same time.
 
   /// The step is `instance`'s from now on. Throws state_error when there is one already, its own or another's.
+  /// Within enter(), as all that changes the step.
   void begin_step(std::uint32_t instance);
   /// Throws state_error unless the step is `instance`'s. `call`: what wants it, for the message.
   void require_step(std::string_view call, std::uint32_t instance) const;
   [[nodiscard]] bool is_step_of(std::uint32_t instance) const noexcept;
-  [[nodiscard]] bool in_step() const noexcept;
+  /// Why there can be no other step now; empty: there can.
+  [[nodiscard]] std::string open_step() const;
   /// Whoever's it was: there is no step any more.
   void end_step() noexcept { step_.store(no_step, std::memory_order_release); }
-  /// The step of `instance`, if it has one, can have no combine any more: nobody begins another until end_step().
-  void abandon_step(std::uint32_t instance) noexcept;
 
-  // Its life.
+  // Its life. Calls that enqueue and changes of life keep out of one another; abort() waits for neither.
 
-  [[nodiscard]] workspace_life life() const;
-  /// Throws state_error unless it is usable. `call`: what wants to use it.
+  /// To be held by a call that enqueues, for its length. Throws state_error unless the workspace is usable.
+  [[nodiscard]] std::unique_lock<std::mutex> enter(std::string_view call);
+  /// Throws state_error unless it is usable.
   void require_usable(std::string_view call) const;
   /// Throws peer_fault with the workspace's fault, if it has one.
   void require_sound() const;
-  /// From usable, or from prepared, to leaving; throws state_error from elsewhere. Waits for an abort() under way.
-  void begin_change(std::string_view call);
-  void end_change(workspace_life now, std::string why = {});
+  [[nodiscard]] bool is_usable() const;
 
-  /// abort(), for messages `reason`. Throws state_error while the workspace is not usable.
+  /// From `from` to `to`; false where it is at `done` already. Throws state_error from elsewhere. No call enters from
+  /// then on; await_calls() waits for those that are inside, which a full queue of the device may hold until abort().
+  [[nodiscard]] bool begin_change(std::string_view call, workspace_life from, workspace_life to, workspace_life done);
+  /// The same to recovering.
+  void begin_recovery();
+  void await_calls();
+  /// From gathering to leaving, unless there is a fault, which is thrown: abort() is refused from then on.
+  void shut();
+  void end_change(workspace_life now) noexcept;
+  void end_for_good(const std::string& why) noexcept;
+
+  /// abort(), for messages `reason`. Throws state_error while the workspace has no memory that could be aborted.
   void abort(std::string_view reason);
   [[nodiscard]] std::string abort_reason() const;
   void forget_abort();
+
+  /// Of an instance that goes: what it left behind is forgotten, but for its step, if it was within one.
+  void let_go_of(std::uint32_t instance) noexcept;
 
   /// How this rank meets the others for a checkpoint. Null while prepared: then its connections may be closed.
   std::shared_ptr<comm_backend> backend;
@@ -95,13 +112,15 @@ class shared_workspace {
   static constexpr std::uint64_t no_step = 0;
   static constexpr std::uint64_t abandoned = ~std::uint64_t{0};
   [[nodiscard]] static std::uint64_t step_of(std::uint32_t instance) { return std::uint64_t{instance} + 1; }
-  void refuse_use(std::string_view call) const;
+  void refuse_use(std::string_view call) const;  ///< under mutex_
 
   workspace_key key_;
   std::shared_ptr<switchyard::fabric> fabric_;
   std::unique_ptr<fabric_workspace> workspace_;
   std::atomic<std::uint64_t> step_{no_step};
+  std::optional<std::uint32_t> last_caller_;  ///< whose stream the fabric knows
 
+  std::mutex calls_;          // of calls that enqueue, and of last_caller_
   mutable std::mutex mutex_;  // of what follows
   workspace_life life_ = workspace_life::usable;
   std::string why_lost_;

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <random>
 #include <string>
+#include <thread>
 
 #include "fabric/collective_step.hpp"
 #include "injection/capturing_host_fabric.hpp"
@@ -201,8 +202,9 @@ TEST(checkpoint, is_refused_on_all_ranks_where_one_is_poisoned) {
     if (rank == 0) {
       EXPECT_THROW(instance.checkpoint_prepare(), peer_fault);
     } else {
-      EXPECT_NE(state_error_of([&] { instance.checkpoint_prepare(); }).find("checkpoint_prepare: rank 0: "
-                                                                             "the workspace is poisoned"),
+      EXPECT_NE(state_error_of([&] { instance.checkpoint_prepare(); })
+                    .find("checkpoint_prepare: rank 0: "
+                          "the workspace is poisoned"),
                 std::string::npos);
     }
     instance.recover(*group.backends[static_cast<std::size_t>(rank)], layout::all_ranks(2));
@@ -255,8 +257,8 @@ TEST(checkpoint, leaves_captured_steps_exact) {
     std::vector<injection::kept_launches> graphs;
     std::vector<std::unique_ptr<test::layer_exchange>> steps;
     for (const auto tokens : {8, 40}) {
-      steps.push_back(std::make_unique<test::layer_exchange>(instance, group.stream(rank),
-                                                             test::layer_step{7, tokens, 128}));
+      steps.push_back(
+          std::make_unique<test::layer_exchange>(instance, group.stream(rank), test::layer_step{7, tokens, 128}));
       recorder.begin();
       steps.back()->dispatch();
       // Experts are the caller's, and a part of what is replayed.
@@ -325,11 +327,9 @@ class refusing_workspace final : public injection::recovery_decorator {
     recovery_decorator::release_memory();
   }
   void restart(const fresh_start& start, const rank_meeting& meeting) override {
-    recovery_decorator::restart(start, meeting);
-    (void)collective_step<nothing>(meeting, [&]() -> nothing {
-      if (refused_->of_restart.exchange(false)) throw out_of_memory("workspace: no memory");
-      return {};
-    });
+    if (!refused_->of_restart.exchange(false)) return recovery_decorator::restart(start, meeting);
+    // In the place of the first thing that the right one does with the others.
+    (void)collective_step<nothing>(meeting, []() -> nothing { throw out_of_memory("workspace: no memory"); });
   }
   void open_again(std::chrono::nanoseconds timeout) override {
     if (refused_->of_opening.exchange(false)) throw cuda_error("workspace: ending the fault: refused");
@@ -402,6 +402,57 @@ TEST(checkpoint, is_lost_for_good_where_it_cannot_be_opened) {
       instance.checkpoint_restore(backend);
     }
   });
+}
+
+/// One rank, so that threads need not agree with peers on an order: layers of two threads, and a third that takes the
+/// memory away whenever it may.
+TEST(checkpoint, keeps_out_of_calls_of_other_threads) {
+  test::layered_group group(1);
+  for (int layer = 0; layer < 2; ++layer) group.add(0, small_params(), short_lamport());
+  const auto backend = group.backends[0];
+  std::atomic<bool> over{false};
+  std::atomic<int> steps{0};
+  std::thread runs([&] {
+    for (std::uint32_t number = 0; !over; ++number) {
+      test::layer_exchange step(group.layer(0, 0), group.stream(0), {number, 8, 128});
+      try {
+        step.dispatch();
+        step.combine();
+        group.stream(0).synchronize();
+        if (!group.layer(0, 0).status()) ++steps;
+      } catch (const state_error&) {  // between prepare and restore, or recover
+      } catch (const peer_fault&) {   // aborted
+      }
+      group.stream(0).synchronize();  // what was enqueued has the step's inputs
+    }
+  });
+  std::thread aborts([&] {
+    while (!over) {
+      try {
+        group.layer(0, 1).abort("a test");
+      } catch (const state_error&) {  // NOLINT(bugprone-empty-catch): there is no memory just now
+      }
+      (void)group.layer(0, 0).status();
+      std::this_thread::sleep_for(2ms);
+    }
+  });
+  int checkpoints = 0;
+  const auto end = std::chrono::steady_clock::now() + 2s;
+  while (std::chrono::steady_clock::now() < end) {
+    try {
+      group.layer(0, 1).checkpoint_prepare();
+      ++checkpoints;
+      group.layer(0, 1).checkpoint_restore(backend);
+    } catch (const state_error&) {  // within a step of the other thread
+    } catch (const peer_fault&) {
+      group.layer(0, 1).recover(*backend, layout::all_ranks(1));
+    }
+  }
+  over = true;
+  runs.join();
+  aborts.join();
+  EXPECT_GT(checkpoints, 0);
+  EXPECT_GT(steps, 0);
 }
 
 TEST(checkpoint, may_come_at_any_time_between_steps_and_recoveries) {

@@ -164,8 +164,10 @@ TEST(destruction, leaves_nothing_over_200_rounds) {
   EXPECT_EQ(entries_of("/proc/self/task"), threads);
 }
 
+enum class leaves_at { rest, within_a_step, a_fault };
+
 /// What a program has that never takes its instances down itself.
-void exit_with_instances() {
+void exit_with_instances(leaves_at when) {
   static test::layered_group group(2);
   group.add_on_every_rank(params_of_layer(), config_of_layer(300ms));
   group.add_on_every_rank(params_of_layer(), config_of_layer(300ms));
@@ -173,12 +175,17 @@ void exit_with_instances() {
     test::layer_exchange(group.layer(rank, 1), group.stream(rank), {0, 20, 128}).run();
   });
   if (testing::Test::HasFailure()) std::abort();
+  static test::layer_exchange last(group.layer(0, 0), group.stream(0), {1, 20, 128});
+  if (when == leaves_at::within_a_step) last.dispatch();  // and its peer never comes
+  if (when == leaves_at::a_fault) group.layer(1, 0).abort("a test");
   std::exit(7);
 }
 
 TEST(destruction, may_come_when_the_process_ends) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(exit_with_instances(), testing::ExitedWithCode(7), "");
+  for (const auto when : {leaves_at::rest, leaves_at::within_a_step, leaves_at::a_fault}) {
+    EXPECT_EXIT(exit_with_instances(when), testing::ExitedWithCode(7), "") << static_cast<int>(when);
+  }
 }
 
 }  // namespace

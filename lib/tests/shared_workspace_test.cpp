@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <random>
+#include <set>
 #include <string>
 
 #include "layout/rank_mask.hpp"
@@ -66,6 +68,32 @@ TEST(shared_workspace, is_one_for_equal_layouts_and_another_for_others) {
   EXPECT_NE(stranger.layer(0, 0).workspace_data(), group.layer(0, 0).workspace_data()) << "another group";
 }
 
+/// Parts of a group have its id, and places from 0: only their members tell them apart.
+TEST(shared_workspace, is_another_for_each_part_of_a_group) {
+  const auto whole = make_in_process_backends(4);
+  const std::array<std::array<int, 2>, 4> pairs{{{0, 1}, {2, 3}, {1, 2}, {0, 2}}};
+  std::array<std::vector<std::byte*>, 4> data;
+  std::vector<std::vector<std::unique_ptr<one_sided_all_to_all>>> kept(4);
+  for (const auto& pair : pairs) {
+    test::on_every_rank(2, [&](int place) {
+      const auto rank = static_cast<std::size_t>(pair[static_cast<std::size_t>(place)]);
+      rank_set members{};
+      for (const int each : pair) insert(members, each);
+      bootstrap boot;
+      boot.rank = place;
+      boot.ep_size = 2;
+      boot.comm_backend = whole[rank]->part_of(members, 20s);
+      kept[rank].push_back(std::make_unique<one_sided_all_to_all>(boot, layer_params(), patient()));
+      data[rank].push_back(kept[rank].back()->workspace_data());
+      host_stream stream(1);
+      test::layer_exchange(*kept[rank].back(), stream, {7, 20, 128}).run();
+    });
+  }
+  std::set<std::byte*> all;
+  for (const auto& of_rank : data) all.insert(of_rank.begin(), of_rank.end());
+  EXPECT_EQ(all.size(), 8U) << "every rank has a workspace for each pair it is in";
+}
+
 TEST(shared_workspace, serves_sixty_layers_with_different_t_and_formats) {
   constexpr int ranks = 3;
   constexpr std::size_t layers = 60;
@@ -97,8 +125,9 @@ TEST(shared_workspace, has_one_instance_within_a_step_at_a_time) {
     test::layer_exchange first(group.layer(rank, 0), group.stream(rank), step);
     first.dispatch();
     test::layer_exchange second(other, group.stream(rank), step);
-    EXPECT_NE(message_of([&] { second.dispatch(); }).find("another instance that shares the workspace is within a step"),
-              std::string::npos);
+    EXPECT_NE(
+        message_of([&] { second.dispatch(); }).find("another instance that shares the workspace is within a step"),
+        std::string::npos);
     EXPECT_THROW(second.combine(), state_error);
     EXPECT_THROW(other.combine_input_buffer(dtype::bf16), state_error);
     first.combine();
@@ -203,8 +232,9 @@ TEST(shared_workspace, is_refused_to_ranks_that_do_not_agree_on_who_has_it) {
   group.drop(1, 0);
   test::on_every_rank(2, [&](int rank) {
     const auto message = message_of([&] { group.add(rank, layer_params(), patient()); });
-    EXPECT_EQ(message,
-              "construction: ranks must agree, but instances made before on the workspace is 0 on rank 1 and 1 on rank 0");
+    EXPECT_EQ(
+        message,
+        "construction: ranks must agree, but instances made before on the workspace is 0 on rank 1 and 1 on rank 0");
   });
   group.drop(0, 0);
   group.add_on_every_rank(layer_params(), patient());

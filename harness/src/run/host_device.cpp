@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank on the CPU: the library works on the harness's own memory, so there is nothing to copy.
+#include <sys/mman.h>
+
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "rank_device.hpp"
+#include "switchyard/harness/arena.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -44,6 +48,13 @@ class host_device final : public rank_device {
 };
 
 }  // namespace
+
+bool rank_device::has_memory(const std::byte* place) const {
+  const auto page = page_bytes();
+  const auto first = reinterpret_cast<std::uintptr_t>(place) / page * page;
+  unsigned char resident = 0;
+  return mincore(reinterpret_cast<void*>(first), page, &resident) == 0 && (resident & 1U) != 0;
+}
 
 std::unique_ptr<rank_device> make_host_device(const case_spec& spec, std::pmr::memory_resource& workspaces) {
   return std::make_unique<host_device>(spec.workers, workspaces);

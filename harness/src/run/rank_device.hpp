@@ -97,6 +97,8 @@ class rank_device {
     for (const auto& each : reads) read(each.into, each.place, each.bytes);
   }
   virtual void fill(std::byte* place, int value, std::size_t bytes) = 0;
+  /// Whether there is memory at a place of the workspace that has been written.
+  [[nodiscard]] virtual bool has_memory(const std::byte* place) const;
   /// What dispatch left behind as the CPU can read it; until the next call.
   [[nodiscard]] virtual dispatch_result readable(const dispatch_result& views) = 0;
 

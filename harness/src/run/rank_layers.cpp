@@ -5,6 +5,7 @@
 
 #include "rank_runner.hpp"
 #include "switchyard/harness/case_layers.hpp"
+#include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
 
@@ -36,7 +37,9 @@ bool rank_runner::checkpoint(int step) {
   device_->synchronize();
   if (faulted_) return false;
   check_guards();  // the workspace gets other memory
+  if (!device_->has_memory(workspace_)) throw std::runtime_error("the workspace has no memory before a checkpoint");
   layer(layer_of(spec_, step)).checkpoint_prepare();
+  expect_no_use();
   // A control channel of its own for each life, as a process that was restored has.
   const auto backend = state_.fresh_backend(step, rank_);
   exchange_->checkpoint_restore(backend);
@@ -47,6 +50,16 @@ bool rank_runner::checkpoint(int step) {
   // No peer may store before the guards are filled and the views poisoned.
   backend->barrier(state_.config.warmup_timeout);
   return true;
+}
+
+void rank_runner::expect_no_use() {
+  if (device_->has_memory(workspace_)) throw std::runtime_error("checkpoint_prepare() has left memory behind");
+  try {
+    exchange_->abort("a workspace without memory takes no abort");
+  } catch (const state_error&) {
+    return;
+  }
+  throw std::runtime_error("the workspace may be used while it has no memory");
 }
 
 void rank_runner::forget_views() {

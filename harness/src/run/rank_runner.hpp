@@ -44,6 +44,8 @@ class rank_runner {
   /// What the case does between steps. False when this rank goes no further.
   bool come_to(int step);
   bool checkpoint(int step);
+  /// Between the two halves of a checkpoint.
+  void expect_no_use();
   /// The workspace is new: what lies there is poisoned anew where it has to be.
   void forget_views();
   void run_steps();

@@ -42,6 +42,7 @@ struct memory_log {
   std::atomic<int> released{0};
   std::atomic<int> restarted{0};
   std::atomic<bool> keeps_epoch{false};
+  std::atomic<bool> keeps_memory{false};
 };
 
 class logging_workspace final : public injection::recovery_decorator {
@@ -54,6 +55,7 @@ class logging_workspace final : public injection::recovery_decorator {
  private:
   void release_memory() override {
     ++log_->released;
+    if (log_->keeps_memory) return;
     recovery_decorator::release_memory();
   }
   void restart(const fresh_start& start, const rank_meeting& meeting) override {
@@ -117,6 +119,17 @@ TEST(run_case_layers, find_a_rank_that_comes_back_as_of_another_time) {
   EXPECT_EQ(result.status, case_status::timeout) << explain(result);
 }
 
+TEST(run_case_layers, find_memory_that_is_not_given_back) {
+  auto spec = layered_case(2);
+  spec.checkpoint_every = 5;
+  spec.warmup_timeout = std::chrono::milliseconds(500);  // until the others miss the rank that has found it
+  const auto log = std::make_shared<memory_log>();
+  log->keeps_memory = true;
+  const auto result = run_logged(spec, log);
+  EXPECT_NE(result.status, case_status::pass);
+  EXPECT_NE(explain(result).find("checkpoint_prepare() has left memory behind"), std::string::npos) << explain(result);
+}
+
 TEST(run_case_layers, replay_what_was_captured_before_the_first_checkpoint) {
   for (const auto launch : {launch_mode::graph, launch_mode::two_graphs, launch_mode::mixed}) {
     auto spec = layered_case(3);
@@ -132,8 +145,7 @@ TEST(run_case_layers, name_a_rank_that_runs_another_one) {
   for (const auto lamport : {choice::off, choice::on}) {
     auto spec = layered_case(3);
     spec.lamport = lamport;
-    spec.inject =
-        injected_fault{.rank = 2, .step = 4, .kind = fault_kind::disagree, .field = step_field::instance};
+    spec.inject = injected_fault{.rank = 2, .step = 4, .kind = fault_kind::disagree, .field = step_field::instance};
     spec.expected_fault = fault_code::step_mismatch;
     spec.recovers = true;
     const auto result = run_on_host(spec);

@@ -71,9 +71,9 @@ struct bootstrap {
   /// same GPUs need `max_blocks` that fit together.
   int device = 0;
   std::shared_ptr<switchyard::comm_backend> comm_backend;
-  /// CUDA fabric, ranks as processes: whether they may have one GPU. It runs kernels of one process at a time, so a phase
-  /// that waits for a peer there waits for the GPU's turns: right, but slow; for tests. Every rank must say so. Ranks
-  /// that are threads of one process share a GPU without.
+  /// CUDA fabric, ranks as processes: whether they may have one GPU. It runs kernels of one process at a time, so a
+  /// phase that waits for a peer there waits for the GPU's turns: right, but slow; for tests. Every rank must say so.
+  /// Ranks that are threads of one process share a GPU without.
   bool processes_may_share_gpu = false;
   /// Host fabric only: where the workspace is allocated (workspace_bytes(), page aligned). Null: pages of the system,
   /// which must be where ranks are processes: they share segments, by a comm backend that passes descriptors.

@@ -25,9 +25,11 @@ namespace switchyard {
 /// timeouts and where it lies are equal: layers of one shape cost its memory once, whatever T and, within the widths,
 /// formats their steps have. One of them is within a step at a time; another's dispatch is a state_error meanwhile, and
 /// all ranks run them in one order: another instance at a peer is a step_mismatch of the field `instance`. They use one
-/// stream, or the caller orders their streams. A fault, a rank mask, recover() and checkpoints are the workspace's, so of
-/// all of them. Of instances that share a workspace, different threads may use different ones. Those of another shape
-/// have a workspace of their own beside it; a workspace never grows.
+/// stream, or the caller orders their streams; recover() and checkpoints wait for the one of the last call of them all,
+/// which must exist for as long as the instance that made it. A fault, a rank mask, recover() and checkpoints are the
+/// workspace's, so of all of them. Different threads may use different ones: a call waits while another one's is
+/// enqueueing, and is a state_error while recover() or a checkpoint is under way. Those of another shape have a
+/// workspace of their own beside it; a workspace never grows.
 ///
 /// When a phase fails (a peer that does not come, or one that declares another step), the workspace is poisoned: the
 /// dispatch's ids are all invalid and its counts 0, the combine's output is NaN, later work on the stream does nothing
@@ -138,18 +140,19 @@ class one_sided_all_to_all {
   /// for those of bootstrap::host_memory. What is not memory of the workspace stays: a stream, an event, and a page of
   /// pinned host memory.
   ///
-  /// Between steps only: no step in flight, neither of this instance nor of one that shares the workspace, no fault, and
-  /// no replay. Waits for this rank's queued work as recover() does, and for all ranks of the group, masked off ones
-  /// too, by the backend of construction or of the last restore, which it lets go of: connections may be closed then.
-  /// All memory of all ranks has gone when it returns. Every call but status(), checkpoint_restore() and destroy() is a
-  /// state_error from then on, of every instance that shares the workspace; a further checkpoint_prepare() does nothing.
-  /// Nobody constructs an instance that would share it.
+  /// Between steps only: no step in flight, neither of this instance nor of one that shares the workspace, no fault,
+  /// and no replay. Waits for this rank's queued work as recover() does, and for all ranks of the group, masked off
+  /// ones too, by the backend of construction or of the last restore, which it lets go of: connections may be closed
+  /// then. All memory of all ranks has gone when it returns. Every call that would use it is a state_error from then
+  /// on, abort() and recover() too, of every instance that shares the workspace; a further checkpoint_prepare() does
+  /// nothing. Nobody constructs an instance that would share it. A group that has recovered without a rank cannot do
+  /// this before a recover() has brought all of them back.
   ///
-  /// Collective. Throws on all ranks when one cannot, and nothing has changed: peer_fault where this rank's workspace is
-  /// poisoned, or naming ranks that did not come within the warm-up timeout; state_error naming ranks that are poisoned,
-  /// within a step, or whose work did not end; state_error on this rank alone after destroy() and where another thread
-  /// is at it. When memory cannot be taken away after all, cuda_error on every rank: the workspace is lost for good, and
-  /// its instances can only be destroyed.
+  /// Collective. Throws on all ranks when one cannot, and nothing has changed: peer_fault where this rank's workspace
+  /// is poisoned, or naming ranks that did not come within the warm-up timeout; state_error naming ranks that are
+  /// poisoned, within a step, capturing, or whose work did not end; state_error on this rank alone after destroy(), on
+  /// a workspace that is lost, and where another thread is at it. When memory cannot be taken away after all,
+  /// cuda_error on every rank that says so: the workspace is lost for good, and its instances can only be destroyed.
   void checkpoint_prepare();
 
   /// Gives the workspace memory again, at the same addresses; it is then as after recover(), of the ranks that were
@@ -158,13 +161,16 @@ class one_sided_all_to_all {
   /// instances that are made later find the workspace. Does nothing where the workspace has its memory.
   ///
   /// Collective over all ranks. Throws invalid_argument for a backend of another rank or size, or null, before anything
-  /// is done; state_error after destroy(); out_of_memory, cuda_error, unsupported or peer_fault on every rank that has
-  /// not restored, which may try again by another backend; cuda_error that says so where the workspace is lost for good.
+  /// is done; state_error after destroy() and on a workspace that is lost; out_of_memory, cuda_error, unsupported or
+  /// peer_fault on every rank, which then is prepared as before and may try again by another backend; cuda_error that
+  /// says so where the workspace is lost for good, on this rank alone if its peers have restored: they miss it.
   void checkpoint_restore(std::shared_ptr<switchyard::comm_backend> backend);
 
-  /// Frees this rank's end: what it has of the workspace when no other instance shares it. Idempotent. Waits for this rank's queued work, which may itself wait for peers until its
+  /// Frees this rank's end: what it has of the workspace when no other instance shares it. Idempotent. Waits for this
+  /// rank's queued work on the workspace, also of instances that share it, which may itself wait for peers until its
   /// deadline (abort() first to cut that short), and for nothing else: what peers still write goes to memory that lives
-  /// until the last rank has let go. Not to be called from a task on the rank's own stream. Local; never throws.
+  /// until the last rank has let go. An instance that goes within its step leaves the others to recover(). Not to be
+  /// called from a task on the rank's own stream. Local; never throws.
   void destroy() noexcept;
 
   /// Whether steps of few tokens go by the transport `lamport`, with the reason why not. Local.

@@ -115,6 +115,8 @@ class fabric_workspace {
   virtual void abort() = 0;
   /// Waits for this rank's launches to end.
   virtual void drain() noexcept = 0;
+  /// The stream of the last call may end: drain_for() has nothing to wait for there.
+  virtual void forget_stream() noexcept {}
 
   /// What recover() asks of it; throws unsupported where a fabric cannot.
   [[nodiscard]] virtual recoverable& recovery() { throw unsupported("recover: this fabric cannot"); }

@@ -59,6 +59,7 @@ class capturing_workspace : public fabric_workspace {
   [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
   void abort() override { right_->abort(); }
   void drain() noexcept override { right_->drain(); }
+  void forget_stream() noexcept override { right_->forget_stream(); }
   [[nodiscard]] recoverable& recovery() override { return right_->recovery(); }
 
  private:

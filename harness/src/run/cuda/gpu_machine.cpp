@@ -45,6 +45,11 @@ class gpu_device final : public separate_device {
   }
   void read_all(std::span<const device_read> reads) override { lane_->read(reads); }
   void fill(std::byte* place, int value, std::size_t bytes) override { lane_->fill(place, value, bytes); }
+  [[nodiscard]] bool has_memory(const std::byte* place) const override {
+    cudaPointerAttributes found{};
+    check_cuda(cudaPointerGetAttributes(&found, place), "asking what lies at a place");
+    return found.type == cudaMemoryTypeDevice;
+  }
   row_checks check_rows(const step_inputs& inputs, std::uint64_t seed, int rank,
                         const dispatch_result& views) override {
     return rows_.check(inputs, seed, rank, views);

@@ -88,7 +88,10 @@ group_place survey_group(comm_backend& backend, const driver_api& api, const sur
                          std::chrono::nanoseconds timeout) {
   const int device = self.device;
   const auto all = collective_step<rank_place>(construction(backend, timeout), [&]() -> rank_place {
-    rank_place mine{identity_of_process(), {}, device, fabric_handles_work(api, device) ? 1 : 0,
+    rank_place mine{identity_of_process(),
+                    {},
+                    device,
+                    fabric_handles_work(api, device) ? 1 : 0,
                     self.processes_may_share_gpu ? 1 : 0};
     check(api.gpu_identity(&mine.gpu, device), "cuda fabric: asking which GPU it is");
     return mine;
@@ -106,7 +109,8 @@ group_place survey_group(comm_backend& backend, const driver_api& api, const sur
   (void)collective_step<nothing>(construction(backend, timeout), [&]() -> nothing {
     if (place.handles == passing::by_descriptor && !backend.passes_descriptors()) {
       throw unsupported(
-          "cuda fabric: ranks are processes, fabric handles cannot be used, and the comm backend passes no descriptors");
+          "cuda fabric: ranks are processes, fabric handles cannot be used, and the comm backend passes no "
+          "descriptors");
     }
     check_sharing(all, here);
     std::string refused;

@@ -177,6 +177,8 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     }
   }
 
+  void forget_stream() noexcept override { last_stream_.reset(); }
+
   [[nodiscard]] recoverable& recovery() override { return *this; }
 
  private:
@@ -262,7 +264,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     if (!last_stream_) return;
     auto capturing = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(*last_stream_, &capturing), "whether the stream is being captured");
-    if (capturing != cudaStreamCaptureStatusNone) throw cuda_error("the stream of the last call is being captured");
+    if (capturing != cudaStreamCaptureStatusNone) throw state_error("the stream of the last call is being captured");
     check(cudaEventRecord(last_launch_.get(), *last_stream_), "marking the end of the stream");
   }
 

@@ -81,7 +81,8 @@ class host_workspace final : public fabric_workspace, private recoverable {
   [[nodiscard]] std::byte* data() const noexcept override { return part_->memory.data(); }
 
   void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override {
-    neighbours_ = meet_neighbours(backend, {handle_, part_}, [this] { begin(first_start()); }, timeout);
+    neighbours_ = meet_neighbours(
+        backend, {handle_, part_}, [this] { begin(first_start()); }, timeout);
     bases_ = neighbours_->bases();
     handle_.peers = bases_.data();
   }
@@ -128,6 +129,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
   }
 
   void drain() noexcept override { launches_->wait_idle(); }
+  void forget_stream() noexcept override { last_stream_ = nullptr; }
 
   [[nodiscard]] recoverable& recovery() override { return *this; }
 
@@ -195,8 +197,8 @@ class host_workspace final : public fabric_workspace, private recoverable {
   void enqueue(Params params, const phase_plan& plan, stream_ref stream, Kernel kernel) {
     params.ws = handle_;
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
-    // Peers' memory is held by neighbours_, which outlive the launch because the destructor drains. Everything that a block
-    // needs is allocated here, where a failure can still be thrown.
+    // Peers' memory is held by neighbours_, which outlive the launch because the destructor drains. Everything that a
+    // block needs is allocated here, where a failure can still be thrown.
     auto run = std::make_shared<launch_state>(launches_, plan.num_blocks, scratch_words(params));
     last_stream_ = &stream.host();
     last_stream_->launch(plan.num_blocks, [params, kernel, kernels = kernels_, run, part = part_](int index) {

@@ -44,9 +44,13 @@ class threads final : public neighbours {
     return inside;
   }
 
-  void renew(const rank_meeting& /*meeting*/, const std::function<void()>& initialise) override {
+  void renew(const rank_meeting& meeting, const std::function<void()>& initialise) override {
+    // Where there is no memory for one of them, nobody begins anew.
+    (void)collective_step<nothing>(meeting, [&]() -> nothing {
+      part_->memory.back_again();
+      return {};
+    });
     const std::lock_guard lock(part_->next_life);
-    part_->memory.back_again();
     initialise();
   }
 
@@ -135,7 +139,8 @@ class processes final : public neighbours {
     // Too few descriptors are told to the rank that has them alone, and the backend goes on.
     std::vector<comm::unique_descriptor> all;
     const auto received = judge([&] {
-      for (const int each : meeting.backend().allgather_descriptors(mine.get(), meeting.remaining())) all.emplace_back(each);
+      for (const int each : meeting.backend().allgather_descriptors(mine.get(), meeting.remaining()))
+        all.emplace_back(each);
     });
     (void)collective_step<nothing>(meeting, [&]() -> nothing {
       if (received.outcome != step_outcome::ready) throw unsupported(received.reason.data());

@@ -32,8 +32,7 @@ class remap_slices_test : public testing::Test {
       auto& view = views_[static_cast<std::size_t>(rank)];
       view = std::make_unique<symmetric_memory>(api_, rank, rank, num_ranks, 100);
       connect_slices(
-          *backends_[static_cast<std::size_t>(rank)], api_, *view, {}, [] {},
-          remap_patience);
+          *backends_[static_cast<std::size_t>(rank)], api_, *view, {}, [] {}, remap_patience);
     });
   }
 

@@ -147,20 +147,20 @@ class child_process {
 
 class process_checkpoint : public test::gpu_test<1> {
  protected:
-  /// Lock, checkpoint, restore, unlock, as far as the driver goes; what it said to each.
+  /// Lock, checkpoint, restore, unlock, as far as the driver goes; what it said to each. Empty: it has no such thing.
   std::string take_through(int pid) {
     const auto lock = entry_point<CUresult (*)(int, CUcheckpointLockArgs*)>("cuCheckpointProcessLock");
-    const auto checkpoint = entry_point<CUresult (*)(int, CUcheckpointCheckpointArgs*)>("cuCheckpointProcessCheckpoint");
+    const auto checkpoint =
+        entry_point<CUresult (*)(int, CUcheckpointCheckpointArgs*)>("cuCheckpointProcessCheckpoint");
     const auto restore = entry_point<CUresult (*)(int, CUcheckpointRestoreArgs*)>("cuCheckpointProcessRestore");
     const auto unlock = entry_point<CUresult (*)(int, CUcheckpointUnlockArgs*)>("cuCheckpointProcessUnlock");
-    if (lock == nullptr || checkpoint == nullptr || restore == nullptr || unlock == nullptr) return "no entry points";
+    if (lock == nullptr || checkpoint == nullptr || restore == nullptr || unlock == nullptr) return {};
     const test::device_room room(1);
     std::string said;
     const auto note = [&](const char* what, auto call) {
       const auto begin = std::chrono::steady_clock::now();
       const CUresult result = call();
-      const auto took =
-          std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+      const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
       std::printf("%s: %d after %lld ms; free %zu MiB\n", what, static_cast<int>(result),
                   static_cast<long long>(took.count()), room.free_bytes() >> 20);
       said += (said.empty() ? "" : " ") + std::string(what) + "=" + std::to_string(static_cast<int>(result));
@@ -182,7 +182,9 @@ TEST_F(process_checkpoint, of_a_prepared_process_leaves_its_graphs_exact) {
   child_process child("prepared");
   ASSERT_GT(child.pid(), 0);
   ASSERT_EQ(child.line(90s), "ready");
-  EXPECT_EQ(take_through(child.pid()), "lock=0 checkpoint=0 restore=0 unlock=0");
+  const auto said = take_through(child.pid());
+  if (said.empty()) GTEST_SKIP() << "the driver has no entry points for it";
+  EXPECT_EQ(said, "lock=0 checkpoint=0 restore=0 unlock=0");
   child.tell("go");
   EXPECT_EQ(child.line(90s), "exact");
   EXPECT_EQ(child.exit_code(30s), 0);
@@ -195,8 +197,9 @@ TEST_F(process_checkpoint, of_a_process_that_has_not_prepared_is_refused) {
   ASSERT_GT(child.pid(), 0);
   ASSERT_EQ(child.line(90s), "ready");
   const auto said = take_through(child.pid());
-  std::printf("not prepared: %s\n", said.c_str());
-  EXPECT_NE(said, "lock=0 checkpoint=0 restore=0 unlock=0");
+  if (said.empty()) GTEST_SKIP() << "the driver has no entry points for it";
+  EXPECT_EQ(said.find("lock=0 checkpoint=0 restore="), 0U) << said;
+  EXPECT_EQ(said.find("restore=0"), std::string::npos) << said;
 }
 
 }  // namespace
