@@ -38,7 +38,6 @@ struct standing {
 
 resting_state come_to_rest(shared_workspace& workspace, std::chrono::nanoseconds timeout) {
   workspace.require_sound();
-  if (const auto open = workspace.open_step(); !open.empty()) throw state_error(open);
   auto& recovery = workspace->recovery();
   if (!recovery.drain_for(timeout)) throw state_error("its launches did not end in time");
   const auto rest = recovery.rest();
@@ -78,20 +77,21 @@ void check_identity(const shared_workspace& workspace, const comm_backend* backe
 
 void prepare_checkpoint(shared_workspace& workspace, std::chrono::nanoseconds timeout) {
   constexpr auto call = "checkpoint_prepare";
-  const bool due =
-      workspace.begin_change(call, workspace_life::usable, workspace_life::gathering, workspace_life::prepared);
-  if (!due) return;
+  const auto change = workspace.begin_to_prepare();
+  if (change == shared_workspace::change::not_due) return;
+  const bool within_a_step = change == shared_workspace::change::within_a_step;
+  const auto open = workspace.open_step();
   std::unique_ptr<whole_meeting> meeting;
   try {
-    workspace.await_calls();
     meeting = std::make_unique<whole_meeting>(call, *workspace.backend, timeout);
     (void)collective_step<nothing>(**meeting, [&]() -> nothing {
+      if (within_a_step) throw state_error(open);
       // Half of the time, so that a rank whose launches do not end still comes to say so.
       workspace.prepared_at = come_to_rest(workspace, (*meeting)->remaining() / 2);
       return {};
     });
   } catch (...) {
-    workspace.end_change(workspace_life::usable);
+    if (!within_a_step) workspace.end_change(workspace_life::usable);
     workspace.require_sound();  // where it is this rank's own fault, with its record
     throw;
   }
@@ -113,8 +113,7 @@ void restore_checkpoint(const std::shared_ptr<shared_workspace>& workspace, std:
   constexpr auto call = "checkpoint_restore";
   auto& shared = *workspace;
   check_identity(shared, backend.get());
-  const bool due = shared.begin_change(call, workspace_life::prepared, workspace_life::leaving, workspace_life::usable);
-  if (!due) return;
+  if (shared.begin_to_restore() == shared_workspace::change::not_due) return;
   auto& recovery = shared->recovery();
   std::unique_ptr<whole_meeting> meeting;
   try {

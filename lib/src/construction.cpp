@@ -14,7 +14,15 @@
 namespace switchyard {
 namespace {
 
-enum class outcome : std::uint32_t { ready, invalid_argument, unsupported, out_of_memory, cuda_error, state_error, other };
+enum class outcome : std::uint32_t {
+  ready,
+  invalid_argument,
+  unsupported,
+  out_of_memory,
+  cuda_error,
+  state_error,
+  other
+};
 
 struct term {
   std::string_view name;

@@ -323,7 +323,7 @@ class one_sided_all_to_all::impl {
     const auto workspace = workspace_for("recover");
     const recovery_terms terms{active_ranks, rank_, ep_size_, config_.enable_rank_mask};
     check_active_ranks(terms);
-    workspace->begin_recovery();
+    workspace->begin_to_recover();
     try {
       recover_workspace(**workspace, backend, terms, effective_warmup(config_), [&] { workspace->await_calls(); });
     } catch (...) {

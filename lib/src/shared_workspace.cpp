@@ -74,16 +74,25 @@ void shared_workspace::require_sound() const {
   throw peer_fault(message, *fault);
 }
 
-bool shared_workspace::begin_change(std::string_view call, workspace_life from, workspace_life to,
-                                    workspace_life done) {
+shared_workspace::change shared_workspace::begin_to_prepare() {
+  const std::lock_guard inside(calls_);
   const std::lock_guard lock(mutex_);
-  if (life_ == done) return false;
-  if (life_ != from) refuse_use(call);
-  life_ = to;
-  return true;
+  if (life_ == workspace_life::prepared) return change::not_due;
+  refuse_use("checkpoint_prepare");
+  if (!open_step().empty()) return change::within_a_step;
+  life_ = workspace_life::gathering;
+  return change::begun;
 }
 
-void shared_workspace::begin_recovery() {
+shared_workspace::change shared_workspace::begin_to_restore() {
+  const std::lock_guard lock(mutex_);
+  if (life_ == workspace_life::usable) return change::not_due;
+  if (life_ != workspace_life::prepared) refuse_use("checkpoint_restore");
+  life_ = workspace_life::leaving;
+  return change::begun;
+}
+
+void shared_workspace::begin_to_recover() {
   const std::lock_guard lock(mutex_);
   refuse_use("recover");
   life_ = workspace_life::recovering;

@@ -84,11 +84,17 @@ class shared_workspace {
   void require_sound() const;
   [[nodiscard]] bool is_usable() const;
 
-  /// From `from` to `to`; false where it is at `done` already. Throws state_error from elsewhere. No call enters from
-  /// then on; await_calls() waits for those that are inside, which a full queue of the device may hold until abort().
-  [[nodiscard]] bool begin_change(std::string_view call, workspace_life from, workspace_life to, workspace_life done);
-  /// The same to recovering.
-  void begin_recovery();
+  /// How a change of life began.
+  enum class change : std::uint8_t { begun, not_due, within_a_step };
+  /// checkpoint_prepare()'s: from usable to gathering, but where a step is open, whose combine is not to be refused
+  /// while others are waited for. Not due where it is prepared. Waits for calls that are inside. Throws state_error
+  /// from elsewhere.
+  [[nodiscard]] change begin_to_prepare();
+  /// checkpoint_restore()'s: from prepared to leaving. Not due where it is usable. Throws state_error from elsewhere.
+  [[nodiscard]] change begin_to_restore();
+  /// recover()'s: from usable to recovering. Throws state_error from elsewhere. No call enters from then on; those that
+  /// are inside may hang in a full queue of the device until somebody aborts.
+  void begin_to_recover();
   void await_calls();
   /// From gathering to leaving, unless there is a fault, which is thrown: abort() is refused from then on.
   void shut();

@@ -121,7 +121,9 @@ class layer_exchange {
 
   /// Once the stream has come to it.
   void expect_exact() {
-    ASSERT_FALSE(layer_.status()) << "rank " << rank() << " step " << step_.number;
+    const auto fault = layer_.status();
+    ASSERT_FALSE(fault) << "rank " << rank() << " step " << step_.number << ": " << to_string(fault->code)
+                        << " of rank " << fault->rank << " seen by " << fault->origin;
     EXPECT_EQ(odd_bytes_, 0) << "rank " << rank() << " step " << step_.number << ": of rows of " << step_.row_bytes;
     for (std::size_t token = 0; token < num_tokens_; ++token) {
       const auto owner = [&](std::size_t k) { return expert_of(token, k) / experts_of_a_rank(); };

@@ -20,13 +20,12 @@ namespace {
 class threads final : public neighbours {
  public:
   threads(const neighbourly_rank& self, std::vector<std::shared_ptr<shared_part>> parts)
-      : handle_(self.handle), part_(self.part), parts_(std::move(parts)) {}
-
-  [[nodiscard]] std::vector<std::byte*> bases() const override {
-    std::vector<std::byte*> all;
-    for (const auto& part : parts_) all.push_back(part->memory.data());
-    return all;
+      : handle_(self.handle), part_(self.part), parts_(std::move(parts)) {
+    for (const auto& part : parts_) bases_.push_back(part->memory.data());
+    handle_.peers = bases_.data();
   }
+
+  [[nodiscard]] std::vector<std::byte*> bases() const override { return bases_; }
 
   // The memory stays what it was, so whoever may still store into it is poisoned in its own workspace, from outside.
   [[nodiscard]] rank_set keep_out(const rank_set& left_out, std::chrono::nanoseconds timeout) override {
@@ -77,6 +76,7 @@ class threads final : public neighbours {
   protocol::workspace_handle handle_;
   std::shared_ptr<shared_part> part_;
   std::vector<std::shared_ptr<shared_part>> parts_;
+  std::vector<std::byte*> bases_;
 };
 
 /// Every rank sees every slice through a mapping of its own, so memory can be replaced for those who take part in that,
