@@ -9,7 +9,8 @@
 //   * a gathering that one rank has given up is over for all of its ranks, each of which is told who was missing;
 //   * a gathering may have at most 1 GiB from each rank, more is invalid_argument; each rank sends its bytes to every
 //     other, size() * (size() - 1) messages in all: made for handles and verdicts, not for tensors;
-//   * a process holds size() - 1 descriptors for a backend and its parts, while it is made a few more; all close-on-exec;
+//   * a process holds size() - 1 descriptors for a backend and its parts, while it is made a few more; all
+//   close-on-exec;
 //   * work is done inside calls alone, in the caller's thread: there are no others, and no signal is raised (SIGPIPE);
 //   * after fork() only one of both processes may use a backend, or destroy it.
 #pragma once
@@ -33,9 +34,9 @@ struct process_group {
   int size = 1;  ///< 1 .. max_ep_size, equal on all ranks
   /// Of the whole call. Later calls have their own.
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);
-  /// Any text, equal on all ranks: who says another is turned away, and taken for no rank of this group. The name of the
-  /// job, for example, so that a process that is left of an earlier one does not get into this one. It keeps mistakes
-  /// out, not attackers: what travels is a digest that can be read and repeated.
+  /// Any text, equal on all ranks: who says another is turned away, and taken for no rank of this group. The name of
+  /// the job, for example, so that a process that is left of an earlier one does not get into this one. It keeps
+  /// mistakes out, not attackers: what travels is a digest that can be read and repeated.
   std::string secret;
 };
 
@@ -68,7 +69,8 @@ struct tcp_rendezvous {
 std::shared_ptr<comm_backend> make_unix_socket_backend(const unix_rendezvous& where, const process_group& which);
 
 /// The same over TCP, between hosts of one byte order; passes no descriptors. Ranks must be able to connect to each
-/// other's hosts at any port that is free. A host that goes down without a word is noticed at the deadline, not at once.
+/// other's hosts at any port that is free. A host that goes down without a word is noticed at the deadline, not at
+/// once.
 std::shared_ptr<comm_backend> make_tcp_backend(const tcp_rendezvous& where, const process_group& which);
 
 }  // namespace switchyard
