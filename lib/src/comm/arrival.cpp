@@ -115,11 +115,11 @@ class arrival {
 
   [[noreturn]] void give_up() const {
     rank_set missing{};
-    if (here_ == rank_set{}) insert(missing, 0);  // of the others nothing is known
     for (int rank = 1; rank < which_.size && here_ != rank_set{}; ++rank) {
       if (!contains(here_, rank)) insert(missing, rank);
     }
-    throw_absence(late(missing, until_), here_ == rank_set{} ? domain_.rendezvous() + ": " + why_ : std::string());
+    if (missing == rank_set{}) insert(missing, 0);  // of the others nothing is known, or all are there
+    throw_absence(late(missing, until_), contains(missing, 0) ? domain_.rendezvous() + ": " + why_ : std::string());
   }
 
   socket_domain& domain_;

@@ -3,7 +3,6 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -88,9 +87,8 @@ void frame_stream::flush() {
 }
 
 bool frame_stream::read_some() {
-  const auto before = incoming_.size();
-  incoming_.resize(before + read_bytes);
-  iovec part{incoming_.data() + before, read_bytes};
+  std::array<std::byte, read_bytes> read;
+  iovec part{read.data(), read.size()};
   one_descriptor control{};
   msghdr message{};
   message.msg_iov = &part;
@@ -98,13 +96,12 @@ bool frame_stream::read_some() {
   message.msg_control = control.room.data();
   message.msg_controllen = control.room.size();
   const auto came = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  const int why = errno;
-  incoming_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(came, 0)));
   if (came < 0) {
-    if (why == EINTR) return true;
-    if (why != EAGAIN && why != EWOULDBLOCK) end(std::strerror(why));
+    if (errno == EINTR) return true;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) end(std::strerror(errno));
     return false;
   }
+  incoming_.insert(incoming_.end(), read.begin(), read.begin() + came);
   // The kernel ends a read behind bytes that came with a descriptor, so there is at most one.
   const auto* header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
@@ -115,13 +112,17 @@ bool frame_stream::read_some() {
     descriptors_.emplace_back();
   }
   if (came == 0) end("the connection was closed");
-  return came > 0;
+  return static_cast<std::size_t>(came) == read.size();
 }
 
 std::vector<frame> frame_stream::receive() {
   std::vector<frame> frames;
   // Not for ever, where somebody sends faster than this rank reads: others want to be heard.
-  for (int reads = 0; reads < 64 && !has_ended() && read_some(); ++reads) take_frames(frames);
+  bool more = true;
+  for (int reads = 0; reads < 64 && more && !has_ended(); ++reads) {
+    more = read_some();
+    take_frames(frames);
+  }
   return frames;
 }
 

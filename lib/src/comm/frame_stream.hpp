@@ -67,6 +67,7 @@ class frame_stream {
     std::size_t sent = 0;
     std::shared_ptr<const unique_descriptor> descriptor;  ///< null: none, or already sent
   };
+  /// Whether there may be more at once; what else there is poll tells.
   [[nodiscard]] bool read_some();
   void take_frames(std::vector<frame>& frames);
 

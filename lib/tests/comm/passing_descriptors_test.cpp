@@ -87,6 +87,9 @@ TEST(passing_descriptors, goes_on_where_the_kernel_takes_only_some_at_a_time) {
 }
 
 TEST(passing_descriptors, where_a_process_may_have_no_more_it_says_so_and_the_others_go_on) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizers open a pipe to look whether memory is there, and take it for a fault if they cannot";
+#endif
   const meeting_place place(socket_kind::unix_socket);
   const shared<std::atomic<int>> limited;
   const shared<std::atomic<int>> done;
