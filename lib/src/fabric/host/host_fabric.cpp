@@ -223,6 +223,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
       record.from_notice = 1;
       record.entered_ns = host_block::now_ns();
       protocol::tell_arrivals(block, ws, record.phase, record.epoch, block.poll(&round.step_index) & 1U);
+      protocol::tell_no_difference(ws);
       block.record(ws.mailbox, record);
       // From itself, whom it hears whatever its mask; what the record says of `by` stands already.
       const protocol::notice told{record.code, record.phase, record.field, static_cast<std::uint8_t>(ws.rank), by};
