@@ -34,6 +34,7 @@ harness::exit_code bench(const bench_arguments& arguments, const launch_argument
   const auto rates = read_rates(arguments);
   const int repeats = read_repeats(arguments);
   const auto options = read_bench_options(arguments);
+  if (repeats > 1 && !options.variants.empty()) throw harness::input_error("--variants: not with --repeat");
   // Another program says by itself what it lacks.
   if (!launch.program.empty()) return bench_by_launches(launch, arguments, options);
   if (const auto usable = harness::bench_support(options.ranks); !usable.available) {
