@@ -19,8 +19,8 @@ FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores")
 USED = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
 # A name, and as template arguments numbers and enumerators.
-KERNEL = re.compile(r"\d+([a-z_]+_kernel)(?:I((?:L(?:[jb]|NS_\d+[a-z_]+E)\d+E)+)E)?E")
-ARGUMENT = re.compile(r"L(?:[jb]|NS_\d+[a-z_]+E)(\d+)E")
+KERNEL = re.compile(r"\d+([a-z_]+_kernel)(?:I((?:L(?:[jb]|NS\d*_\d+[a-z_]+E)\d+E)+)E)?E")
+ARGUMENT = re.compile(r"L(?:[jb]|NS\d*_\d+[a-z_]+E)(\d+)E")
 
 
 def parse(lines):

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "injection/unchecked_fabric.hpp"
 #include "switchyard/reference/golden_model.hpp"
 #include "switchyard/switchyard.hpp"
 
@@ -51,10 +52,11 @@ std::vector<std::int32_t> make_ids(int rank, std::int64_t num_tokens) {
   return ids;
 }
 
-/// A group whose ranks share the process, with one worker each.
+/// A group whose ranks share the process, with one worker each. `odd`: a fabric other than the library's own, or null.
 class group {
  public:
-  group(int ep_size, std::int64_t num_tokens) : num_tokens_(num_tokens) {
+  group(int ep_size, std::int64_t num_tokens, std::shared_ptr<fabric> odd)
+      : num_tokens_(num_tokens), odd_fabric_(std::move(odd)) {
     const auto backends = make_in_process_backends(ep_size);
     ranks_.resize(static_cast<std::size_t>(ep_size));
     std::vector<std::thread> threads;
@@ -136,6 +138,7 @@ class group {
     boot.rank = rank;
     boot.ep_size = ep_size;
     boot.comm_backend = backends[static_cast<std::size_t>(rank)];
+    boot.custom_fabric = odd_fabric_;
     state->instance = std::make_unique<one_sided_all_to_all>(boot, shape);
     return state;
   }
@@ -145,13 +148,14 @@ class group {
   }
 
   std::int64_t num_tokens_;
+  std::shared_ptr<fabric> odd_fabric_;
   std::vector<std::unique_ptr<rank_state>> ranks_;
   std::vector<reference::traffic> traffic_;
 };
 
 template <class Body>
-void run(benchmark::State& state, bool dispatches, bool combines, Body untimed) {
-  group g(static_cast<int>(state.range(0)), state.range(1));
+void run(benchmark::State& state, bool dispatches, bool combines, Body untimed, std::shared_ptr<fabric> odd = nullptr) {
+  group g(static_cast<int>(state.range(0)), state.range(1), std::move(odd));
   const auto phase = [&](bool timed, auto body) {
     if (!timed) state.PauseTiming();
     body();
@@ -177,6 +181,14 @@ void dispatch_rows(benchmark::State& state) {
 void combine_rows(benchmark::State& state) {
   run(state, false, true, [](group&) {});
 }
+/// A round trip, by kernels that compare headers and by ones that do not.
+void round_trip(benchmark::State& state) {
+  run(state, true, true, [](group&) {});
+}
+void round_trip_unchecked(benchmark::State& state) {
+  run(
+      state, true, true, [](group&) {}, injection::make_unchecked_fabric(fabric_kind::host));
+}
 
 void shapes(benchmark::internal::Benchmark* b) {
   b->ArgNames({"ranks", "tokens"});
@@ -188,6 +200,17 @@ void shapes(benchmark::internal::Benchmark* b) {
 BENCHMARK(copy_same_bytes)->Apply(shapes);
 BENCHMARK(dispatch_rows)->Apply(shapes);
 BENCHMARK(combine_rows)->Apply(shapes);
+
+void small_steps(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"ranks", "tokens"})
+      ->Args({2, 1})
+      ->Args({2, 16})
+      ->Args({4, 1})
+      ->UseRealTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+BENCHMARK(round_trip)->Apply(small_steps);
+BENCHMARK(round_trip_unchecked)->Apply(small_steps);
 
 void golden_dispatch(benchmark::State& state) {
   const auto ranks = static_cast<int>(state.range(0));

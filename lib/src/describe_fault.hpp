@@ -10,6 +10,6 @@ namespace switchyard {
 
 /// For example: "dispatch of epoch 7 failed: timeout, rank 2, waited 200 ms for its header, nothing complete from
 /// rank(s) 2".
-std::string describe(const fault_record& record);
+std::string describe(const recorded_fault& record);
 
 }  // namespace switchyard

@@ -50,6 +50,19 @@ std::vector<harness::bench_transport> transports_of(const bench_arguments& argum
   return result;
 }
 
+std::vector<harness::bench_variant> variants_of(const bench_arguments& arguments) {
+  std::vector<harness::bench_variant> result;
+  for (const auto& word : arguments.variants) {
+    const auto which = harness::bench_variant_of(word);
+    if (!which || which == harness::bench_variant::usual) {
+      throw harness::input_error("--variants: " + word + ": must be one of unchecked, masked");
+    }
+    if (std::ranges::count(result, *which) != 0) throw harness::input_error("--variants: " + word + ": is named twice");
+    result.push_back(*which);
+  }
+  return result;
+}
+
 }  // namespace
 
 void add_step_options(CLI::App& command, bench_arguments& into) {
@@ -81,6 +94,12 @@ void add_bench_options(CLI::App& command, bench_arguments& into) {
       ->type_name("USE")
       ->capture_default_str()
       ->excludes(transports);
+  command
+      .add_option("--variants", into.variants,
+                  "Compare the usual with each of these, launches in turn: unchecked (kernels that do not compare "
+                  "headers), masked (enable_rank_mask, all ranks taking part)")
+      ->type_name("NAME,...")
+      ->delimiter(',');
   command
       .add_option("--lamport-max-tokens", into.lamport_max_tokens,
                   "The most tokens per rank that auto sends by lamport")
@@ -134,6 +153,7 @@ harness::bench_options read_bench_options(const bench_arguments& arguments) {
   options.seed = parse_count("--seed", arguments.seed);
   options.routing = routing_of(arguments.routing);
   options.transports = transports_of(arguments);
+  options.variants = variants_of(arguments);
   options.lamport = lamport_of(arguments.lamport);
   options.lamport_max_tokens = parse_count_within("--lamport-max-tokens", arguments.lamport_max_tokens, 1, most_tokens);
   options.host_jitter_us =
@@ -201,8 +221,8 @@ std::vector<std::string> bench_command_again(const bench_arguments& arguments, c
 std::chrono::seconds bench_patience(const harness::bench_options& options) {
   constexpr std::int64_t to_begin = 60;     // inputs, connections, code to be loaded
   constexpr std::int64_t ms_per_step = 20;  // ten columns of 2 ms: what 8192 tokens take is less
-  const auto transports = static_cast<std::int64_t>(options.transports.size());
-  return std::chrono::seconds(to_begin + transports * options.launches * options.steps * ms_per_step / 1000);
+  const auto ways = static_cast<std::int64_t>(harness::ways_of(options).size());
+  return std::chrono::seconds(to_begin + ways * options.launches * options.steps * ms_per_step / 1000);
 }
 
 }  // namespace switchyard::tools

@@ -23,6 +23,7 @@ struct bench_arguments {
   std::string routing = "uniform";
   std::string lamport = "auto";
   std::vector<std::string> transports;  ///< empty: the one that `lamport` says
+  std::vector<std::string> variants;    ///< beside the usual
   std::string lamport_max_tokens = std::to_string(one_sided_config().lamport_max_tokens);
   std::string host_jitter = "0";
   std::string repeat = "1";

@@ -33,6 +33,7 @@ harness::exit_code repeat_bench(const bench_arguments& arguments, const harness:
 harness::exit_code bench(const bench_arguments& arguments, const launch_arguments& launch) {
   const auto rates = read_rates(arguments);
   const int repeats = read_repeats(arguments);
+  if (repeats > 1 && !arguments.variants.empty()) throw harness::input_error("--variants: not with --repeat");
   const auto options = read_bench_options(arguments);
   // Another program says by itself what it lacks.
   if (!launch.program.empty()) return bench_by_launches(launch, arguments, options);

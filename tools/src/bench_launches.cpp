@@ -170,7 +170,7 @@ void require_launch_options(const CLI::App& command, const launch_arguments& lau
   for (const auto* name : {"--against-out", "--reruns", "--noise"}) {
     if (given(name) && !given("--against")) throw harness::input_error(std::string(name) + ": needs --against");
   }
-  for (const auto* name : {"--repeat", "--yardsticks-only", "--nccl"}) {
+  for (const auto* name : {"--repeat", "--yardsticks-only", "--nccl", "--variants"}) {
     if (given(name) && launches) throw harness::input_error(std::string(name) + ": not with --launches");
   }
   if (launches && !given("--against") && bench.out.empty()) {

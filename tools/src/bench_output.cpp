@@ -59,6 +59,12 @@ void bench_output::link(const harness::link_yardstick& measured) {
 }
 
 void bench_output::point(const harness::bench_point& measured) {
+  if (measured.variant != harness::bench_variant::usual) {
+    varied_points_.push_back(measured);
+    return tell("  " + std::string(to_string(measured.asked)) + ", " + std::string(to_string(measured.variant)) + ": " +
+                std::to_string(harness::median_of(harness::max_over_ranks(measured.round_trip_us))) +
+                " us a round trip");
+  }
   points_.push_back(measured);
   file_.write(harness::to_json(measured, link_, rates_));
   const auto figures = harness::figures_of(measured, link_);
@@ -94,6 +100,15 @@ void bench_output::conclude() {
   std::cout << harness::bench_table(points_, link_, rates_) << '\n'
             << harness::nccl_table(compared, link_, library_, nccl_);
   conclude_transports(options_, harness::trips_of(points_), file_);
+  auto all = points_;
+  std::ranges::copy(varied_points_, std::back_inserter(all));
+  conclude_variants(all, file_);
+}
+
+void conclude_variants(std::span<const harness::bench_point> points, line_file& file) {
+  const auto compared = harness::compare_variants(points);
+  for (const auto& one : compared) file.write(harness::to_json(one));
+  if (!compared.empty()) std::cout << '\n' << harness::variants_text(compared);
 }
 
 void conclude_transports(const harness::bench_options& options, std::span<const harness::trip_samples> trips,

@@ -12,6 +12,7 @@
 #include "switchyard/harness/bench_crossover.hpp"
 #include "switchyard/harness/bench_nccl.hpp"
 #include "switchyard/harness/bench_record.hpp"
+#include "switchyard/harness/bench_variants.hpp"
 
 namespace switchyard::tools {
 
@@ -52,9 +53,13 @@ class bench_output final : public harness::bench_observer, public harness::nccl_
 
   harness::link_yardstick link_;
   std::vector<harness::bench_point> points_;
+  std::vector<harness::bench_point> varied_points_;  ///< of variants: of these there is the headline alone
   harness::nccl_library library_{{}, "not asked for", {}};
   std::vector<harness::nccl_measurement> nccl_;
 };
+
+/// What each variant takes against the usual, to file and standard output.
+void conclude_variants(std::span<const harness::bench_point> points, line_file& file);
 
 /// Crossover and check of auto, to file and standard output; each where its transports were asked for.
 void conclude_transports(const harness::bench_options& options, std::span<const harness::trip_samples> trips,

@@ -28,9 +28,8 @@ std::vector<explanation> fault_explanations() {
       {code, to_string(fault_code::step_mismatch),
        "A peer has declared another step than this rank: a header that is valid and whose digest differs. No row of "
        "that step was read as data.",
-       "Ranks that disagree on T, on which payloads travel, on a row width, or on combine's hidden size or dtype; "
-       "ranks "
-       "that run different configurations or builds; a rank restarted alone.",
+       "Ranks that disagree on T, on which payloads travel, on a row width, on the length of load statistics, or on "
+       "combine's hidden size or dtype; ranks that run different configurations or builds; a rank restarted alone.",
        "field names the first value that differs, expected is this rank's and actual the other's: explain FIELD says "
        "where it comes from. Compare what both callers passed to that step; the rank that all others name is the odd "
        "one. With from_notice there are no values: the notice met this rank in the phase before. To see such records, "
@@ -66,15 +65,20 @@ std::vector<explanation> fault_explanations() {
        "Ranks that learned at different steps that one of them is gone; a rank whose set_active_ranks went onto "
        "another "
        "stream, or behind the dispatch that it was meant for.",
-       "expected is this rank's mask and actual the other's, a bit for each rank, of groups of more than 32 a hash of "
-       "it. All ranks that stay must set the same mask before the same step. A rank that others have masked off gets "
+       "The message names the ranks that are in one of the two masks alone. expected is this rank's mask and actual "
+       "the other's, a bit for each rank, of groups of more than 32 a hash of it; where the message names no ranks, "
+       "the "
+       "other has left for another reason before it told its mask. All ranks that stay must set the same mask before "
+       "the same step. A rank that others have masked off gets "
        "nothing from them, and shows as timeout there. faults/disagree_on_the_mask shows what it looks like."},
       {code, to_string(fault_code::bad_mask),
        "The mask that a dispatch found in its own workspace cannot be: it lacks this rank, or it has a rank that the "
        "step before did not have, past the end of the group or masked off earlier. Nothing was sent.",
        "A rank that was masked off and is put back by set_active_ranks: it comes back through recover only; memory of "
        "the workspace overwritten by something else.",
-       "actual is what was found, expected the nearest mask that may be, a bit for each rank. Peers have it by notice, "
+       "The message names the ranks that must not be in the mask, or are lacking. actual is what was found, expected "
+       "the nearest mask that may be, a bit for each of the 64 ranks among which the first error is. Peers have it by "
+       "notice, "
        "and name this rank. faults/bad_mask shows what it looks like."},
 
       {phase_kind, to_string(phase::dispatch),

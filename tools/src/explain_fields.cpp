@@ -61,9 +61,10 @@ std::vector<explanation> field_explanations() {
        "The rank with the smaller number: it belongs to the past and must join through recover."},
       {kind, to_string(step_field::rank_mask),
        "The ranks that take part in the step, a bit for each; in headers of groups of more than 32 ranks a hash of "
-       "them.",
-       "Ranks that do not set the same mask before the same step.",
-       "What both callers last gave to set_active_ranks, and before which dispatch in stream order."},
+       "them, and then the message names the ranks that are in one mask alone, if both have told theirs.",
+       "Ranks that do not set the same mask before the same step, or that learned of a lost rank at different steps.",
+       "The ranks on which the masks differ; what both callers last gave to set_active_ranks, and before which "
+       "dispatch in stream order."},
       {kind, to_string(step_field::row_count), "Rows that the owner holds, against rows that the source has sent it.",
        "Rows lost or counted twice in dispatch; a routing bitmap that was overwritten.",
        "loss and duplication findings of the same step; the verdict on counts if there is one."},

@@ -69,6 +69,7 @@ void explain_record(std::string_view file, std::string_view which) {
     std::cout << "  rank " << fault.rank << ": " << harness::printable(fault.message) << '\n';
     words.insert(to_string(fault.record.code));
     if (fault.record.field != step_field::none) words.insert(to_string(fault.record.field));
+    if (fault.record.awaited != awaited::nothing) words.insert(to_string(fault.record.awaited));
   }
   for (const auto word : words) explain_word(word);
 }

@@ -193,6 +193,37 @@ TEST(bench_output, one_transport_has_nothing_to_cross) {
   EXPECT_EQ(out.find("auto"), std::string::npos);
 }
 
+TEST(bench_output, variants_have_lines_and_records_of_their_own_and_no_rows) {
+  auto options = options_of({bench_transport::automatic});
+  options.variants = {harness::bench_variant::unchecked};
+  const auto path = testing::TempDir() + "variants.jsonl";
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    bench_output output(options, {}, path);
+    output.link(link());
+    auto point = point_of(64, bench_transport::automatic, transport::lamport, 15);
+    output.point(point);
+    point.variant = harness::bench_variant::unchecked;
+    output.point(point);
+    output.conclude();
+  }
+  const auto progress = testing::internal::GetCapturedStderr();
+  const auto out = testing::internal::GetCapturedStdout();
+  EXPECT_NE(progress.find("  auto, unchecked: "), std::string::npos) << progress;
+  EXPECT_EQ(out.find("| 64 |"), out.rfind("| 64 |")) << out;
+  EXPECT_NE(out.find("\nunchecked, auto, 64 tokens: "), std::string::npos) << out;
+  std::vector<nlohmann::json> records;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) records.push_back(nlohmann::json::parse(line));
+  std::filesystem::remove(path);
+  ASSERT_EQ(records.size(), 3U);  // link, point, comparison
+  EXPECT_EQ(records[1]["record"], "bench_point");
+  EXPECT_EQ(records[2]["record"], "bench_variant");
+  EXPECT_EQ(records[2]["difference_us"], 0);
+  EXPECT_EQ(records[2]["within"], true);
+}
+
 TEST(bench_output, what_goes_wrong_while_measuring_is_one_line) {
   testing::internal::CaptureStderr();
   EXPECT_TRUE(measure_or_tell("tune", [] {}));

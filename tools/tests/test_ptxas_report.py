@@ -35,6 +35,10 @@ class PtxasReport(unittest.TestCase):
         lines = [line.replace("dispatch_kernelENS", "dispatch_kernelILj256ELNS_5dtypeE1EEEvNS") for line in OUTPUT]
         report, _ = ptxas_report.parse(lines)
         self.assertEqual(report, {"sm_90": {"dispatch_kernel<256,1>": USED}})
+        for enumerator in ("LNS0_10block_kindE1E", "LNS12_10block_kindE1E"):
+            lines = [line.replace("dispatch_kernelENS", f"dispatch_kernelILj256E{enumerator}EEvNS") for line in OUTPUT]
+            report, _ = ptxas_report.parse(lines)
+            self.assertEqual(report, {"sm_90": {"dispatch_kernel<256,1>": USED}})
         lines = [line.replace("dispatch_kernelENS", "dispatch_kernelILj256ELb1EEEvNS") for line in OUTPUT]
         report, _ = ptxas_report.parse(lines)
         self.assertEqual(report, {"sm_90": {"dispatch_kernel<256,1>": USED}})

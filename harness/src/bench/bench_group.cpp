@@ -3,16 +3,18 @@
 
 #include <string>
 
+#include "injection/unchecked_fabric.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::harness {
 namespace {
 
-one_sided_config config_for(const bench_options& options, bench_transport which) {
+one_sided_config config_for(const bench_options& options, const bench_way& way) {
   one_sided_config config;
   config.timeout = std::chrono::seconds(3);
   config.warmup_timeout = std::chrono::seconds(15);  // of construction too, which loads code
-  switch (which) {
+  config.enable_rank_mask = way.variant == bench_variant::masked;
+  switch (way.transport) {
     case bench_transport::fence: config.lamport = choice::off; break;
     case bench_transport::lamport:
       config.lamport = choice::on;
@@ -29,7 +31,10 @@ one_sided_config config_for(const bench_options& options, bench_transport which)
 }  // namespace
 
 bench_group::bench_group(const bench_options& options, const bench_inputs& inputs)
-    : timed_ranks(options.ranks), options_(options), library_(static_cast<std::size_t>(options.ranks)) {
+    : timed_ranks(options.ranks),
+      options_(options),
+      ways_(ways_of(options)),
+      library_(static_cast<std::size_t>(options.ranks)) {
   for (const auto kind : all_payloads) row_bytes_[static_cast<std::size_t>(kind)] = inputs.row_bytes(kind);
   for (const auto& one : ranks()) {
     auto& mine = library_[static_cast<std::size_t>(one.rank)];
@@ -43,10 +48,12 @@ bench_group::bench_group(const bench_options& options, const bench_inputs& input
     mine.output = take_device(static_cast<std::size_t>(options.params.max_tokens_per_rank) * output_row_bytes());
     check_cuda(cudaDeviceSynchronize(), "uploading inputs");
   }
-  for (const auto which : options.transports) connect(which);
+  for (const auto& way : ways_) connect(way);
 }
 
-void bench_group::connect(bench_transport which) {
+void bench_group::connect(const bench_way& way) {
+  std::shared_ptr<fabric> odd;
+  if (way.variant == bench_variant::unchecked) odd = injection::make_unchecked_fabric(fabric_kind::cuda);
   const auto backends = make_in_process_backends(options_.ranks);
   on_every_rank(options_.ranks, [&](int rank) {
     ranks()[static_cast<std::size_t>(rank)].make_current();
@@ -56,8 +63,9 @@ void bench_group::connect(bench_transport which) {
     boot.kind = fabric_kind::cuda;
     boot.device = rank;
     boot.comm_backend = backends[static_cast<std::size_t>(rank)];
+    boot.custom_fabric = odd;
     library_[static_cast<std::size_t>(rank)].instances.push_back(
-        std::make_unique<one_sided_all_to_all>(boot, options_.params, config_for(options_, which)));
+        std::make_unique<one_sided_all_to_all>(boot, options_.params, config_for(options_, way)));
   });
 }
 
@@ -106,7 +114,8 @@ void bench_group::synchronize() {
       const auto fault = of(one).instances[i]->status();
       if (!fault) continue;
       throw peer_fault("bench: rank " + std::to_string(one.rank) + ", transport " +
-                           std::string(to_string(options_.transports[i])) + ", has recorded a fault: " +
+                           std::string(to_string(ways_[i].transport)) + ", " +
+                           std::string(to_string(ways_[i].variant)) + ", has recorded a fault: " +
                            std::string(to_string(fault->code)) + " of rank " + std::to_string(fault->rank),
                        *fault);
     }

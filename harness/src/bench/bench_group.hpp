@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of the bench: timed ranks with warm, fixed buffers and, for each transport, an instance of the library.
+// The ranks of the bench: timed ranks with warm, fixed buffers and, for each way of a step, an instance of the library.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace switchyard::harness {
 struct bench_rank {
   std::array<device_bytes, all_payloads.size()> payloads{};  ///< inputs
   device_bytes output;
-  std::vector<std::unique_ptr<one_sided_all_to_all>> instances;  ///< in the order of the options' transports
+  std::vector<std::unique_ptr<one_sided_all_to_all>> instances;  ///< in the order of the ways
 };
 
 /// Where a step reads its inputs and writes its outputs: the fixed buffers, or others of the same form.
@@ -37,8 +37,10 @@ class bench_group final : public timed_ranks {
   }
   [[nodiscard]] std::size_t output_row_bytes() const noexcept;
   [[nodiscard]] step_buffers fixed_buffers(const timed_rank& one) const;
-  /// From now on phases go by the options' transport of that place. Not while other threads enqueue.
-  void use(std::size_t transport) noexcept { used_ = transport; }
+  /// The options' ways_of().
+  [[nodiscard]] const std::vector<bench_way>& ways() const noexcept { return ways_; }
+  /// From now on phases go by the way of that place. Not while other threads enqueue.
+  void use(std::size_t way) noexcept { used_ = way; }
   [[nodiscard]] one_sided_all_to_all& instance(const timed_rank& on) const { return *of(on).instances[used_]; }
   /// Enqueues the phase on the rank's stream. Views and experts' rows lie where they always lie.
   dispatch_result dispatch(const timed_rank& on, std::int64_t tokens, const step_buffers& buffers);
@@ -47,9 +49,10 @@ class bench_group final : public timed_ranks {
   void synchronize() override;
 
  private:
-  void connect(bench_transport which);
+  void connect(const bench_way& way);
 
   const bench_options& options_;
+  std::vector<bench_way> ways_;
   std::array<std::size_t, all_payloads.size()> row_bytes_{};
   std::vector<bench_rank> library_;
   std::size_t used_ = 0;

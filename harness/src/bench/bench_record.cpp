@@ -91,6 +91,8 @@ json bench_header_json(const environment& where, const bench_machine& machine, c
   for (const auto& one : options.arguments) header["arguments"].push_back(printable(one));
   json transports = json::array();
   for (const auto which : options.transports) transports.push_back(to_string(which));
+  json variants = json::array();
+  for (const auto which : options.variants) variants.push_back(to_string(which));
   header["options"] = {{"profile", options.profile},
                        {"ranks", options.ranks},
                        {"hidden_size", options.params.hidden_size},
@@ -108,6 +110,7 @@ json bench_header_json(const environment& where, const bench_machine& machine, c
                        {"lamport_max_tokens", options.lamport_max_tokens},
                        {"host_jitter_us", options.host_jitter_us},
                        {"seed", options.seed}};
+  if (!variants.empty()) header["options"]["variants"] = std::move(variants);
   return header;
 }
 

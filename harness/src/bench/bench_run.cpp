@@ -22,7 +22,7 @@ phase_bytes bytes_of_phase(const bench_options& options, const bench_inputs& inp
   return phase_bytes_of(shape, routing, row, 0);
 }
 
-/// The columns beside the headline, of the transport that the group uses.
+/// The columns beside the headline, of the way that the group uses.
 void measure_columns(const column_context& with, bench_check& check, bench_point& point) {
   for (const auto column : {time_eager, time_phases, time_streams}) {
     check.spoil_outputs(with.group);
@@ -32,10 +32,10 @@ void measure_columns(const column_context& with, bench_check& check, bench_point
   time_cold(with, point);  // compares its outputs with those just checked
 }
 
-/// One point a transport.
+/// One point a way.
 std::vector<bench_point> measure_points(const column_context& with, const bench_inputs& inputs, std::int64_t tokens) {
-  const auto& transports = with.options.transports;
-  std::vector<bench_point> points(transports.size());
+  const auto& ways = with.group.ways();
+  std::vector<bench_point> points(ways.size());
   std::vector<bench_check> checks;
   for (std::size_t i = 0; i < points.size(); ++i) {
     with.group.use(i);
@@ -43,7 +43,8 @@ std::vector<bench_point> measure_points(const column_context& with, const bench_
     check.run_step(with.group);
     auto& point = points[i];
     point.tokens = tokens;
-    point.asked = transports[i];
+    point.asked = ways[i].transport;
+    point.variant = ways[i].variant;
     point.taken = check.taken();
     point.taken_because = check.taken_because();
     point.dispatch.bytes = bytes_of_phase(with.options, inputs, tokens, phase::dispatch);
@@ -56,7 +57,8 @@ std::vector<bench_point> measure_points(const column_context& with, const bench_
     checks[i].spoil_outputs(with.group);
     trips.run_once(i);
     checks[i].compare_outputs(with.group);
-    if (with.options.columns == bench_columns::all) measure_columns(with, checks[i], points[i]);
+    const bool all = with.options.columns == bench_columns::all && ways[i].variant == bench_variant::usual;
+    if (all) measure_columns(with, checks[i], points[i]);
     points[i].checked_rows = checks[i].rows();
     points[i].checked_what = checks[i].describe();
   }

@@ -6,19 +6,19 @@
 namespace switchyard::harness {
 
 round_trips::round_trips(const column_context& with, std::int64_t tokens) : with_(with) {
-  for (std::size_t i = 0; i < with.options.transports.size(); ++i) {
+  for (std::size_t i = 0; i < with.group.ways().size(); ++i) {
     with.group.use(i);
     graphs_.push_back(
         record_steps(with, tokens, [&](const timed_rank& one, int) { return with.group.fixed_buffers(one); }));
   }
 }
 
-/// Counters of the links tell transports apart only while one of them runs alone.
-void round_trips::warm_up(std::size_t transport, bench_point& point) const {
+/// Counters of the links tell ways apart only while one of them runs alone.
+void round_trips::warm_up(std::size_t way, bench_point& point) const {
   constexpr int least_launches = 3;
   const int launches = std::max(least_launches, with_.options.launches);
   point.before = with_.reader.read();
-  for (int i = 0; i < launches; ++i) (void)launch(transport);
+  for (int i = 0; i < launches; ++i) (void)launch(way);
   point.after = with_.reader.read();
   point.steps_between = static_cast<std::uint64_t>(launches) * static_cast<std::uint64_t>(with_.options.steps);
 }
@@ -33,7 +33,7 @@ void round_trips::time(std::vector<bench_point>& points) {
   std::vector<std::size_t> turns;
   for (int round = 0; round < with_.options.launches; ++round) {
     for (const auto turn : turns_of_round(count, round)) {
-      // What another transport left in the caches is not what its own steps find there.
+      // What another way left in the caches is not what its own steps find there.
       if (count > 1) (void)launch(turn);
       const auto took = launch(turn);
       readings.push_back(with_.reader.read_marks());
@@ -49,6 +49,6 @@ void round_trips::time(std::vector<bench_point>& points) {
   for (std::size_t i = 0; i < count; ++i) points[i].marked = std::move(marks[i]);
 }
 
-void round_trips::run_once(std::size_t transport) { (void)launch(transport); }
+void round_trips::run_once(std::size_t way) { (void)launch(way); }
 
 }  // namespace switchyard::harness

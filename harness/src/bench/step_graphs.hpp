@@ -11,7 +11,7 @@ namespace switchyard::harness {
 /// Graphs of all ranks, by rank.
 using rank_graphs = std::vector<owned_graph_exec>;
 
-/// By the transport that the group uses. `buffers_of(rank, step)`: where that step reads and writes.
+/// In the way that the group uses. `buffers_of(rank, step)`: where that step reads and writes.
 template <class BuffersOf>
 rank_graphs record_steps(const column_context& with, std::int64_t tokens, BuffersOf buffers_of) {
   rank_graphs graphs;

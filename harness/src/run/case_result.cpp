@@ -70,7 +70,7 @@ std::string describe(const finding& found) {
   return line;
 }
 
-std::string describe(const fault_record& record) {
+std::string describe(const recorded_fault& record) {
   std::string line(to_string(record.code));
   line += " in ";
   line += to_string(record.phase);
@@ -79,11 +79,16 @@ std::string describe(const fault_record& record) {
     line.append(", got ").append(std::to_string(record.actual));
   }
   append(line, "rank", record.rank);
-  std::string missing;
-  for (int rank = 0; rank < max_ep_size; ++rank) {
-    if (contains(record.missing, rank)) missing.append(missing.empty() ? "" : " ").append(std::to_string(rank));
-  }
-  if (!missing.empty()) line += ", missing ranks: " + missing;
+  const auto append_ranks = [&line](std::string_view what, const rank_set& ranks) {
+    std::string listed;
+    for (int rank = 0; rank < max_ep_size; ++rank) {
+      if (contains(ranks, rank)) listed.append(" ").append(std::to_string(rank));
+    }
+    if (!listed.empty()) line.append(", ").append(what).append(listed);
+  };
+  append_ranks("ranks in the expected mask only:", record.only_expected);
+  append_ranks("ranks in the other mask only:", record.only_actual);
+  append_ranks("missing ranks:", record.missing);
   return line;
 }
 

@@ -30,7 +30,7 @@ def parent_of(line, path):
 # May be null, so that True is not another type of it.
 NULL_OR_BOOLEAN = {"git_dirty", "within"}
 # Only asked for by an option.
-OPTIONAL = {"logical_bw_gb_s", "selection_bw_gb_s"}
+OPTIONAL = {"logical_bw_gb_s", "selection_bw_gb_s", "variants"}
 
 
 def spoiled(line):

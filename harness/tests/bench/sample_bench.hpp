@@ -50,6 +50,15 @@ inline bench_point sample_point(std::uint64_t remote_bytes) {
   return point;
 }
 
+/// One of a variant, of as many launches as shifts need: so much more than the usual in each.
+inline bench_point sample_varied_point(bench_variant variant, double more_us) {
+  auto point = sample_point(400'000);
+  point.variant = variant;
+  point.round_trip_us = {{10, 10, 10.1, 10.1, 10.1, 10.1, 10.2, 10.2}};
+  for (auto& sample : point.round_trip_us.front()) sample += more_us;
+  return point;
+}
+
 /// The same with everything that can be measured.
 inline bench_point sample_full_point(std::uint64_t remote_bytes) {
   auto point = sample_point(remote_bytes);

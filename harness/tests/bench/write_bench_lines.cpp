@@ -5,6 +5,7 @@
 
 #include "sample_bench.hpp"
 #include "sample_trips.hpp"
+#include "switchyard/harness/bench_variants.hpp"
 #include "switchyard/harness/lamport_tuning.hpp"
 #include "switchyard/harness/record_json.hpp"
 
@@ -20,6 +21,16 @@ int main() {
     print(yard::to_json(yard::sample_point(remote_bytes), yard::sample_link(), {}));
     print(yard::to_json(yard::sample_full_point(remote_bytes), yard::sample_link(),
                         {.logical = true, .selection = true}));
+  }
+  auto with_variants = yard::sample_options();
+  with_variants.variants = {yard::bench_variant::unchecked, yard::bench_variant::masked};
+  print(yard::bench_header_json(where, yard::sample_machine(), with_variants, "2026-01-01T00:00:00Z"));
+  auto few = yard::sample_varied_point(yard::bench_variant::masked, 0);
+  few.round_trip_us.front().resize(2);
+  for (const auto& one :
+       yard::compare_variants(std::vector{yard::sample_varied_point(yard::bench_variant::usual, 0),
+                                          yard::sample_varied_point(yard::bench_variant::unchecked, -0.05), few})) {
+    print(yard::to_json(one));
   }
   print(yard::to_json(yard::nccl_library{"2.28.3", {}, {"NCCL_NVLS_ENABLE=0"}}));
   print(yard::to_json(yard::nccl_library{{}, "no such file", {}}));

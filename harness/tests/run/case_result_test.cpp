@@ -42,7 +42,7 @@ TEST(case_result_test, a_finding_is_one_line_with_its_coordinates) {
 }
 
 TEST(case_result_test, a_fault_names_field_and_ranks) {
-  fault_record record;
+  recorded_fault record;
   record.code = fault_code::step_mismatch;
   record.phase = phase::combine;
   record.field = step_field::combine_hidden_size;
@@ -53,6 +53,21 @@ TEST(case_result_test, a_fault_names_field_and_ranks) {
   insert(record.missing, 70);
   EXPECT_EQ(describe(record),
             "step_mismatch in combine, combine_hidden_size: expected 24, got 12, rank 3, missing ranks: 3 70");
+}
+
+TEST(case_result_test, a_fault_of_masks_names_the_ranks_that_differ) {
+  recorded_fault record;
+  record.code = fault_code::mask_changed;
+  record.field = step_field::rank_mask;
+  record.expected = 7;
+  record.actual = 11;
+  record.rank = 3;
+  insert(record.only_expected, 2);
+  insert(record.only_actual, 3);
+  insert(record.only_actual, 70);
+  EXPECT_EQ(describe(record),
+            "mask_changed in dispatch, rank_mask: expected 7, got 11, rank 3, ranks in the expected mask only: 2, "
+            "ranks in the other mask only: 3 70");
 }
 
 }  // namespace

@@ -121,6 +121,15 @@ class one_sided_all_to_all {
   /// new, is taken there for a moment. Where several instances work on one stream, abort() all of them before the first
   /// recovers: it waits for what the others have there.
   ///
+  /// A poisoned workspace lets replays of graphs do nothing, with one exception: on GPUs an attempt that has failed
+  /// while memory was being exchanged, with a cuda_error that names this rank, may have left its slice without memory,
+  /// or with memory that nothing was filled into. A kernel that is replayed there ends the device's context, with all
+  /// that the process has on it (cudaErrorIllegalAddress, from then on of every call), and no recover() brings that
+  /// back. So after a cuda_error of recover() replay nothing on this rank until a later recover() has succeeded; then
+  /// graphs are exact again. All calls of this class are safe meanwhile: dispatch, combine and set_active_ranks throw
+  /// peer_fault and enqueue nothing, the others touch no memory of the slice. Other ranks may replay: nothing looks at
+  /// that slice.
+  ///
   /// Throws before anything is done: invalid_argument for ranks that there are not, without this one, or another rank's
   /// backend; unsupported for a rank that is left out without enable_rank_mask; state_error after destroy(). Throws on
   /// every active rank, whose workspaces are then poisoned as before, so that another attempt may follow:

@@ -83,9 +83,11 @@ struct route {
 struct fault_mailbox {
   fault_record record;
   wait_lanes arrival_ns{};  ///< of the ranks that there are
+  rank_set only_expected{};
+  rank_set only_actual{};
 
   [[nodiscard]] recorded_fault recorded(std::size_t ep_size) const {
-    recorded_fault all{record, arrival_ns};
+    recorded_fault all{record, arrival_ns, only_expected, only_actual};
     for (std::size_t rank = ep_size; rank < all.arrival_ns.size(); ++rank) all.arrival_ns[rank] = not_arrived;
     return all;
   }

@@ -40,6 +40,10 @@ struct extents {
   /// Chunks that the rows of a combine may be cut into, each under a flag of its own.
   [[nodiscard]] constexpr std::uint64_t max_chunks() const { return max_tokens < 2048 ? max_tokens : 2048; }
   [[nodiscard]] constexpr std::uint64_t header_words() const { return fixed_header_words + bitmap_words(); }
+  /// Words for a mask that a header's word is too small for; 0 where it is not, or there are no masks.
+  [[nodiscard]] constexpr std::uint64_t whole_mask_words() const {
+    return rank_masks && ep_size > 32 ? (ep_size + 31) / 32 : 0;
+  }
   [[nodiscard]] constexpr std::uint64_t receive_rows() const { return ep_size * max_tokens; }
   /// Bytes from one row of the Lamport inboxes to the next: of a token's payloads, and of an expert output.
   [[nodiscard]] constexpr std::uint64_t lamport_row_bytes() const {
@@ -74,6 +78,7 @@ struct extents {
 enum class region : std::uint8_t {
   round_state,
   rank_mask,
+  whole_masks,
   notice,
   headers,
   dispatch_flags,
@@ -99,7 +104,7 @@ enum class region : std::uint8_t {
   lamport_dispatch_inbox,
   lamport_combine_inbox,
 };
-inline constexpr std::size_t num_regions = 26;
+inline constexpr std::size_t num_regions = 27;
 
 /// Who stores into a region while a phase runs.
 enum class writer : std::uint8_t { self, peers };
@@ -120,6 +125,9 @@ inline constexpr std::array<region_spec, num_regions> region_table{{
      "epoch, phase due, step index, timeouts, poison, tickets", [](const extents&) { return 8 * line_bytes; }},
     {region::rank_mask, "rank_mask", "128", writer::self, true, "which ranks take part, routes that were dropped",
      [](const extents&) { return rank_mask_bytes; }},
+    {region::whole_masks, "whole_masks", "ep_size * whole_mask_words * 8", writer::peers, true,
+     "masks of more than 32 ranks, by rank, once they are seen to differ",
+     [](const extents& e) { return e.ep_size * e.whole_mask_words() * 8; }},
     {region::notice, "notice", "128", writer::peers, true, "the last fault notice, and who is heard",
      [](const extents&) { return line_bytes; }},
     {region::headers, "headers", "2 * 2 * ep_size * header_words * 8", writer::peers, true,
@@ -203,6 +211,10 @@ struct workspace_layout {
   [[nodiscard]] constexpr std::uint64_t header_offset(phase which, std::uint64_t parity, std::uint64_t source) const {
     const auto slot = (static_cast<std::uint64_t>(which) * 2 + parity) * dims.ep_size + source;
     return offset_of(region::headers) + slot * dims.header_words() * 8;
+  }
+  /// Where `source` tells its whole mask.
+  [[nodiscard]] constexpr std::uint64_t whole_mask_offset(std::uint64_t source) const {
+    return offset_of(region::whole_masks) + source * dims.whole_mask_words() * 8;
   }
   /// When the header of `source` was first seen in the last `which`.
   [[nodiscard]] constexpr std::uint64_t arrival_offset(phase which, std::uint64_t source) const {

@@ -158,6 +158,16 @@ concept block = requires(B b, std::byte* bytes, const std::byte* source, std::ui
   { b.rounded_unit(sum, true, dtype{}) } -> std::same_as<word_pair>;
 };
 
+/// Whether a block compares what headers declare with what its rank declares. All do, but for those that say otherwise,
+/// of a bench that asks what it costs: such a block waits for headers all the same, and sends them.
+template <class Block>
+constexpr bool checks_headers() {
+  if constexpr (requires { std::remove_reference_t<Block>::checks_headers; }) {
+    return std::remove_reference_t<Block>::checks_headers;
+  }
+  return true;
+}
+
 /// How a block goes to a function that is kept out of line: as a copy where that is trivial, because what a caller
 /// gives away by reference has to live in memory, and be read again after everything that may have changed it. A copy
 /// may have synchronised the team more often than the original knows of, so sync() stands at its end or right after it.

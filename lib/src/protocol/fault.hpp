@@ -6,6 +6,7 @@
 
 #include "protocol/block.hpp"
 #include "protocol/header.hpp"
+#include "protocol/mask_difference.hpp"
 #include "protocol/params.hpp"
 #include "protocol/rank_mask.hpp"
 #include "protocol/routing.hpp"
@@ -142,6 +143,7 @@ SWITCHYARD_DEVICE_APART void abort_workspace(Block& block, const workspace_handl
   record.origin = ws.rank;
   record.entered_ns = block.now_ns();
   tell_arrivals(block, ws, record.phase, record.epoch, block.poll(&round.step_index) & 1U);
+  tell_no_difference(ws);
   block.record(ws.mailbox, record);
   tell_all_ranks(block, ws, record, record.phase, block.load_u32(&round.incarnation));
   block.store_u32(&round.poison, 1);
@@ -164,6 +166,7 @@ SWITCHYARD_DEVICE_APART void raise_as_of(Block& block, const workspace_handle& w
     if (is_lamport(frame) && fault.awaited == awaited::rows && fault.rank >= 0) insert(fault.missing, fault.rank);
     if (fault.origin < 0) fault.origin = ws.rank;
     tell_arrivals(block, ws, frame.which, frame.epoch, frame.parity);
+    tell_mask_difference(block, ws, frame, fault);
     block.record(ws.mailbox, fault);
     tell_all_ranks(block, ws, fault, seen_in, frame.incarnation);
   }

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "protocol/fence_dispatch.hpp"
-#include "protocol/lamport_phase.hpp"
+#include "protocol/lamport_leave.hpp"
 #include "protocol/lamport_rows.hpp"
 
 namespace switchyard::protocol {

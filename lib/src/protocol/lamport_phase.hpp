@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Lamport phases share: entering and leaving without a word that all blocks of the rank meet at, credits,
-// headers, and the sends of blocks that have not come.
+// What the Lamport phases share: entering without a word that all blocks of the rank meet at, credits, headers, and the
+// sends of blocks that have not come. How they are left: lamport_leave.hpp.
 //
 // Work is dealt by the number of a block. The last block is the clerk: it sends and awaits what is told once; where it
 // is the only one it also does what the others, the workers, do. All that a block sends it sends before it waits.
@@ -82,7 +82,22 @@ SWITCHYARD_DEVICE_APART bool await_credits(handed_over<Block> block, const works
 /// and acquires every rank's credit, by the warp that admits, while the leader calls plan(). What is sent first is
 /// under way already, so that it is waited for together with everything here. Whether all is as usual: the phase may go
 /// on, every credit is there, and the block is to send; of the frame, the epoch and the claim are known then, and what
-/// the clerk tells and compares. [team]
+/// the clerk tells and compares.
+///
+/// The claim and the looks at poison and notice go to memory together, and none is ordered before another: a block may
+/// be seen to have claimed before or after it has looked. That is enough (docs/decisions/013, "Claim and poison"),
+/// because:
+/// - nothing has been stored before all of them are back, and of a block that finds poison, a notice, or its claim
+/// taken
+///   nothing ever is, unless it looks again and finds neither. So what a poisoned phase has stored is of blocks that
+///   found neither, under credits that they had acquired: words tagged with this epoch, and payload words in rows that
+///   their receiver had re-armed. A receiver takes such rows under a presence of this epoch alone. It gets all that it
+///   waits for, and is right; or it fails, and nobody looks at its inboxes before recover() has made them anew.
+/// - what the block had claimed and does not send nobody else sends. Whoever waits for it is told: every rank has its
+///   notice before the workspace is poisoned, be it by abort() or by a phase that has failed; and waits look at the
+///   notice and the deadline, never at the poison.
+/// - who clears views or outputs first waits for those that have claimed, and takes the claims of those that have not.
+///   Such a one looks at the poison again once it has found its claim taken (complete_frame), behind a barrier. [team]
 template <block Block, class Params, class Plan>
 SWITCHYARD_DEVICE bool enter_lamport(Block& block, const Params& p, phase which, lamport_frame& frame, bool as_clerk,
                                      Plan plan) {
@@ -216,7 +231,7 @@ struct header_reader {
         // Under way together with the digest.
         const auto presence = more ? block.poll(ws.presence(ws.rank, source, token + me)) : 0;
         const bool has_header = layout::tag_of(digest) == frame.epoch;
-        if (has_header && layout::data_of(digest) != frame.digest) {
+        if (checks_headers<Block>() && has_header && layout::data_of(digest) != frame.digest) {
           // With another T it sends another number of words: this ends the wait for all of them.
           differs = true;
           break;
@@ -286,7 +301,9 @@ SWITCHYARD_DEVICE_APART void raise_from_headers(handed_over<Block> block, const 
     if (!active.contains(source)) continue;
     const auto word = block.broadcast(block.poll(ws.header(ws.rank, frame.which, frame.parity, source)));
     const bool fresh = layout::tag_of(word) == frame.epoch;
-    if (fresh && layout::data_of(word) != frame.digest) return raise_from_digest<Block>(block, ws, frame, source);
+    if (checks_headers<Block>() && fresh && layout::data_of(word) != frame.digest) {
+      return raise_from_digest<Block>(block, ws, frame, source);
+    }
     if (fresh || late >= 0) continue;
     if (status != wait_status::probed || block.broadcast(is_ahead(block, ws, frame, source))) late = source;
   }
@@ -308,7 +325,8 @@ SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_
       if (!active.contains(source)) continue;
       const auto digest = block.poll(ws.header(ws.rank, frame.which, frame.parity, source));
       const bool fresh = layout::tag_of(digest) == frame.epoch;
-      if (fresh ? layout::data_of(digest) != frame.digest : is_ahead(block, ws, frame, source)) return true;
+      const bool differs = checks_headers<Block>() && layout::data_of(digest) != frame.digest;
+      if (fresh ? differs : is_ahead(block, ws, frame, source)) return true;
     }
     return false;
   };
@@ -318,70 +336,6 @@ SWITCHYARD_DEVICE bool await_headers(Block& block, const Params& p, const phase_
   if (block.all(status == wait_status::ready && !reader.differs)) return true;
   raise_from_headers<Block>(block, ws, frame, status);
   return false;
-}
-
-/// Whether block `index` does nothing more in the phase of this frame: it has left. In a workspace that was poisoned
-/// from outside, by abort(), whoever comes does nothing, so that one that has not begun need not be waited for, nor one
-/// that has left an earlier launch by the poison. [thread]
-template <block Block>
-SWITCHYARD_DEVICE bool is_out(Block& block, const workspace_handle& ws, const lamport_frame& frame,
-                              std::uint32_t index) {
-  auto& state = ws.block_state(index);
-  const auto left = block.load_departed(&state.left);
-  if (left == frame.epoch) return true;
-  if (frame.stands != standing::failed) return false;
-  return block.load_u32(&state.claim) == layout::unclaimed(frame.epoch) || left == block.load_u32(&state.epoch);
-}
-
-/// What a Lamport phase that has failed does: the first block to fail waits for all blocks of the launch to leave, so
-/// that nobody else of this rank touches the workspace, but not for long, and makes the phase harmless.
-template <block Block, class Spoil>
-SWITCHYARD_DEVICE_APART void leave_failed(handed_over<Block> block, const workspace_handle& ws,
-                                          const lamport_frame& frame, Spoil spoil) {
-  // Blocks that wait have this rank's own notice by now. Those that come later find it, and store nothing: their places
-  // may be what this block holds.
-  constexpr std::uint64_t others_may_be_leaving_ns = 200'000'000;
-  auto& round = ws.round();
-  bool first = false;
-  if (block.thread_index() == 0) {
-    block.depart(&ws.block_state(block.block_index()).left, frame.epoch);
-    first = block.arrive(&round.blocks_failed, 1) == 0;
-  }
-  first = block.broadcast(first);
-  if (first) {
-    await_announcement<Block>(block, ws);
-    const auto patience = block.broadcast(block.now_ns()) + others_may_be_leaving_ns;
-    (void)block.wait_all(
-        ws.num_blocks, [&](std::uint64_t i) { return is_out(block, ws, frame, static_cast<std::uint32_t>(i)); },
-        {nullptr, 0, patience, awaited::nothing}, [] { return false; });
-    spoil();
-    block.sync();
-    if (block.thread_index() == 0) {
-      block.store_u32(&round.poison, 1);
-      block.store_u32(&round.blocks_failed, 0);
-    }
-  }
-  block.sync();
-}
-
-/// Leaves a Lamport phase that has succeeded: each block leaves the state of the next phase for itself, and for numbers
-/// that this launch has no blocks for. [team]
-template <block Block>
-SWITCHYARD_DEVICE void leave_succeeded(Block& block, const workspace_handle& ws, phase which) {
-  const auto index = block.block_index() + block.thread_index() * ws.num_blocks;
-  const auto& own = ws.block_state(block.block_index());
-  const auto epoch = own.epoch;
-  const auto next = state_after(which, epoch, own.step_index, own.warm_phases_left);
-  block.sync();
-  if (index >= layout::max_lamport_blocks) return;
-  SWITCHYARD_ROLLED
-  for (auto i = index; i < layout::max_lamport_blocks; i += block.num_threads() * ws.num_blocks) {
-    store_block_state(block, ws, i, next);
-    block.store_u32(&ws.block_state(i).lamport_epoch, epoch);
-  }
-  if (block.thread_index() != 0) return;
-  if (index == 0) store_round(block, ws, next);
-  block.depart(&ws.block_state(index).left, epoch);
 }
 
 /// What is left to do in a phase after enter_lamport for what is not as usual. [team]

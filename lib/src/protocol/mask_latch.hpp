@@ -8,25 +8,6 @@
 
 namespace switchyard::protocol {
 
-/// A word of a mask, and the nearest that it might be.
-struct mask_verdict {
-  std::uint64_t due;
-  std::uint64_t legal;
-};
-
-/// What a word of the mask that dispatch has found might be: it must have this rank, and no rank that the step before
-/// did not have. So nobody comes back who has missed phases, whose epochs, credits and buffers nobody waited for; bits
-/// past ep_size were never there. `latched` may be either of the two masks already: a good one passes against both.
-/// [thread]
-template <block Block>
-SWITCHYARD_DEVICE mask_verdict judge_mask_word(Block& block, const workspace_handle& ws, std::uint32_t index) {
-  auto& mask = ws.rank_mask();
-  const auto own_place = static_cast<std::uint32_t>(ws.rank);
-  const auto own = own_place / 64 == index ? std::uint64_t{1} << (own_place % 64) : 0;
-  const auto due = mask.due[index];
-  return {due, (due & block.poll(&mask.latched[index])) | own};
-}
-
 /// What is wrong with the mask: its first word that cannot be, or none. [thread]
 template <block Block>
 SWITCHYARD_DEVICE_APART mask_verdict judge_mask(Block& block, const workspace_handle& ws) {

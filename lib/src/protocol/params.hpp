@@ -80,6 +80,10 @@ struct workspace_handle {
   [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* statistics(std::int32_t receiver, std::int32_t source) const {
     return at<std::uint64_t>(receiver, layout.eplb_inbox_offset(static_cast<std::uint64_t>(source)));
   }
+  /// In the workspace of `receiver`: where `source` tells its whole mask.
+  [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* whole_mask(std::int32_t receiver, std::int32_t source) const {
+    return at<std::uint64_t>(receiver, layout.whole_mask_offset(static_cast<std::uint64_t>(source)));
+  }
   /// When the header of `source` was first seen in this rank's last `which`.
   [[nodiscard]] SWITCHYARD_DEVICE std::uint64_t* arrival(phase which, std::int32_t source) const {
     return local<std::uint64_t>(layout.arrival_offset(which, static_cast<std::uint64_t>(source)));

@@ -53,7 +53,8 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
                                .extra_bytes = 22,
                                .eplb_words = 30,
                                .combine_row_bytes = 26,
-                               .lamport_tokens = 40};
+                               .lamport_tokens = 40,
+                               .rank_masks = true};
     // The derived names by the words of the page, not by the code.
     const std::map<std::string, std::uint64_t, std::less<>> names{{"ep_size", ep_size},
                                                                   {"top_k", 6},
@@ -68,6 +69,7 @@ TEST(doc_tables, formulas_of_regions_are_their_sizes) {
                                                                   {"slots", ep_size < 6 ? ep_size : 6},
                                                                   {"bitmap_words", 65},
                                                                   {"header_words", 16 + 65},
+                                                                  {"whole_mask_words", ep_size > 32 ? 3 : 0},
                                                                   {"max_chunks", 2048},
                                                                   {"lamport_tokens", 40},
                                                                   // 1 + 2 + 2 + 1 + 2 units, each with a word

@@ -42,6 +42,25 @@ constexpr std::string_view to_string(bench_transport which) noexcept {
 /// The transport of that name.
 std::optional<bench_transport> bench_transport_of(std::string_view name) noexcept;
 
+/// What the library is measured as.
+enum class bench_variant : std::uint8_t {
+  usual,
+  unchecked,  ///< by kernels that wait for headers and do not compare them, which only a bench has
+  masked,     ///< with rank masks, all ranks taking part: by the kernels of workspaces that have them
+};
+inline constexpr std::array all_bench_variants{bench_variant::usual, bench_variant::unchecked, bench_variant::masked};
+
+constexpr std::string_view to_string(bench_variant which) noexcept {
+  switch (which) {
+    case bench_variant::usual: return "usual";
+    case bench_variant::unchecked: return "unchecked";
+    case bench_variant::masked: return "masked";
+  }
+  return "unknown";
+}
+/// The variant of that name.
+std::optional<bench_variant> bench_variant_of(std::string_view name) noexcept;
+
 /// Which times of a point are taken.
 enum class bench_columns : std::uint8_t {
   all,
@@ -61,11 +80,22 @@ struct bench_options {
   routing_law routing = routing_law::uniform;
   /// Measured at every point, launches of the headline in turn, so that what drifts falls on all alike.
   std::vector<bench_transport> transports{bench_transport::automatic};
+  /// Beside the usual, which they are compared with, at every point by every transport: the headline alone.
+  std::vector<bench_variant> variants;
   bench_columns columns = bench_columns::all;
   choice lamport = choice::automatic;  ///< of bench_transport::automatic
   std::int64_t lamport_max_tokens = one_sided_config().lamport_max_tokens;
   int host_jitter_us = 0;  ///< the last rank's host comes so much late at most: times must not show it
 };
+
+/// One of the things that take turns at a point.
+struct bench_way {
+  bench_transport transport = bench_transport::automatic;
+  bench_variant variant = bench_variant::usual;
+  friend bool operator==(const bench_way&, const bench_way&) = default;
+};
+/// Each transport as usual, then its variants.
+std::vector<bench_way> ways_of(const bench_options& options);
 
 /// The machine as far as it matters to times.
 struct bench_machine {
@@ -102,6 +132,7 @@ using launch_samples = std::vector<std::vector<double>>;
 struct bench_point {
   std::int64_t tokens = 0;
   bench_transport asked = bench_transport::automatic;
+  bench_variant variant = bench_variant::usual;
   transport taken = transport::fence;  ///< by the library
   std::string taken_because;           ///< its reason
   launch_samples round_trip_us;        ///< the headline: a graph, warm fixed buffers
@@ -139,8 +170,8 @@ class bench_observer {
 /// Whether that many ranks can be measured here.
 support bench_support(int ranks);
 
-/// Measures the link, then every point by every transport, each after its result has been checked. Throws wrong_result,
-/// and what the library throws. Precondition: bench_support(options.ranks).
+/// Measures the link, then every point by every transport and variant, each after its result has been checked. Throws
+/// wrong_result, and what the library throws. Precondition: bench_support(options.ranks).
 void run_bench(const bench_options& options, bench_observer& observer);
 
 }  // namespace switchyard::harness

@@ -93,6 +93,6 @@ std::string_view to_string(verdict which) noexcept;
 std::string describe(const finding& found);
 /// One line: code, phase, what disagrees, which ranks to look at. Leaves out what varies from run to run (times waited,
 /// who saw it first).
-std::string describe(const fault_record& record);
+std::string describe(const recorded_fault& record);
 
 }  // namespace switchyard::harness

@@ -6,6 +6,7 @@
 
 #include "needs_two_gpus.hpp"
 #include "switchyard/harness/bench_record.hpp"
+#include "switchyard/harness/bench_variants.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -98,6 +99,25 @@ TEST_F(bench_on_two_gpus, transports_take_turns_and_are_named) {
     EXPECT_EQ(point.cold_us.at(1).size(), 10U) << i;
     EXPECT_GT(figures_of(point, kept.link_).round_trip_us, 1.0) << i;
   }
+}
+
+// As above, of workspaces with other kernels: what they leave is checked as well.
+TEST_F(bench_on_two_gpus, variants_take_turns_with_the_usual_and_have_the_headline_alone) {
+  auto options = small_bench({4, 32});
+  options.transports = {bench_transport::fence, bench_transport::lamport};
+  options.variants = {bench_variant::unchecked, bench_variant::masked};
+  kept_points kept;
+  run_bench(options, kept);
+  const auto ways = ways_of(options);
+  ASSERT_EQ(kept.points_.size(), 2 * ways.size());
+  for (std::size_t i = 0; i < kept.points_.size(); ++i) {
+    const auto& point = kept.points_[i];
+    EXPECT_EQ((bench_way{point.asked, point.variant}), ways[i % ways.size()]) << i;
+    EXPECT_GT(point.checked_rows, 0U) << i;
+    EXPECT_EQ(point.round_trip_us.at(1).size(), 10U) << i;
+    EXPECT_EQ(point.cold_us.empty(), point.variant != bench_variant::usual) << i;
+  }
+  EXPECT_EQ(compare_variants(kept.points_).size(), 8U);
 }
 
 TEST_F(bench_on_two_gpus, further_points_are_measured_when_asked_for_and_the_headline_alone) {

@@ -89,10 +89,15 @@ inline constexpr std::uint32_t not_arrived = 0xFFFFFFFF;
 inline constexpr std::uint32_t most_arrival_ns = 0xFFFFFFFE;  ///< this or more
 using wait_lanes = std::array<std::uint32_t, max_ep_size>;    ///< by peer; beyond ep_size nobody has arrived
 
-/// A fault with this rank's lanes of the wait matrix in the phase that failed. Apart, because blocks build a record
-/// where memory is dear.
+/// A fault with this rank's lanes of the wait matrix in the phase that failed, and how masks differ. Apart, because
+/// blocks build a record where memory is dear.
 struct recorded_fault : fault_record {
   wait_lanes arrival_ns{};
+  /// Of mask_changed that this rank saw itself, and of bad_mask: ranks in the mask `expected` that are not in `actual`,
+  /// and the reverse, whatever the size of the group. Both empty: the other's mask is not known, because its rank, of a
+  /// group of more than 32, did not tell it in time.
+  rank_set only_expected{};
+  rank_set only_actual{};
 };
 
 constexpr std::string_view to_string(phase which) noexcept { return which == phase::dispatch ? "dispatch" : "combine"; }

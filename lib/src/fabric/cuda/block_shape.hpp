@@ -15,6 +15,13 @@ constexpr std::uint32_t least_blocks_per_multiprocessor(std::uint32_t block_thre
   return block_threads == wide_block ? 2 : 3;
 }
 
+/// What the code of a block is for.
+enum class block_kind : std::uint8_t {
+  plain,      ///< workspaces without rank masks and load statistics: it has none of their code
+  full,       ///< those that have either, too
+  unchecked,  ///< as plain, and takes headers as they come: for measuring what comparing them costs, and nothing else
+};
+
 /// Shared memory through which a warp of a narrow block copies: a stage for each piece of a slab.
 inline constexpr std::uint32_t bulk_stage_bytes = 4096;
 inline constexpr std::uint32_t bulk_stage_count = 4;

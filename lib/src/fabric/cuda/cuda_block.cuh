@@ -30,9 +30,8 @@ struct no_copier {};
 
 /// A CTA of `block_threads` threads. Wide ones copy rows by loads and stores, which is the faster for the first row;
 /// narrow ones by the engine for bulk copies, a row a warp.
-/// `full`: for workspaces with rank masks or load statistics too. Sums are of `summed` elements; wide blocks move rows
-/// of multiples of 4 bytes by Lamport.
-template <std::uint32_t block_threads, bool full = true, dtype summed = dtype::bf16>
+/// Sums are of `summed` elements; wide blocks move rows of multiples of 4 bytes by Lamport.
+template <std::uint32_t block_threads, block_kind kind = block_kind::full, dtype summed = dtype::bf16>
 class cuda_block : public word_access {
   static constexpr bool copies_in_bulk = block_threads == narrow_block;
   static constexpr std::uint32_t first_of_header_warp = block_threads - 32;
@@ -53,8 +52,9 @@ class cuda_block : public word_access {
   __device__ void sync() { __syncthreads(); }
   __device__ std::uint32_t* scratch(std::uint64_t) const { return scratch_; }
   __device__ static std::uint64_t now_ns() { return global_timer_ns(); }
-  static constexpr bool may_mask = full;
-  static constexpr bool may_gather = full;
+  static constexpr bool may_mask = kind == block_kind::full;
+  static constexpr bool may_gather = may_mask;
+  static constexpr bool checks_headers = kind != block_kind::unchecked;
   static constexpr std::uint64_t patience_ns = 300'000;
 
   template <class T>

@@ -44,15 +44,22 @@ support check_device(int device) {
 
 class cuda_fabric final : public fabric {
  public:
+  explicit cuda_fabric(const kernel_set& kernels) : kernels_(kernels) {}
+
   [[nodiscard]] support available(int device) const override { return check_device(device); }
   [[nodiscard]] fabric_kind stream_kind() const override { return fabric_kind::cuda; }
   std::unique_ptr<fabric_workspace> open(const workspace_request& request) override {
-    return make_workspace(*load_driver().api, request);
+    return make_workspace(*load_driver().api, kernels_, request);
   }
+
+ private:
+  kernel_set kernels_;
 };
 
 }  // namespace
 
-std::shared_ptr<fabric> make_cuda_fabric() { return std::make_shared<cuda_fabric>(); }
+std::shared_ptr<fabric> make_cuda_fabric() { return make_cuda_fabric(library_kernels()); }
+
+std::shared_ptr<fabric> make_cuda_fabric(const kernel_set& kernels) { return std::make_shared<cuda_fabric>(kernels); }
 
 }  // namespace switchyard::cuda

@@ -59,10 +59,11 @@ class private_event {
 class cuda_workspace final : public fabric_workspace, private recoverable {
  public:
   /// Precondition: the request's device is current; make_workspace sees to it.
-  cuda_workspace(const driver_api& api, const workspace_request& request)
+  cuda_workspace(const driver_api& api, const kernel_set& kernels, const workspace_request& request)
       : api_(api),
+        kernels_(kernels),
         request_(request),
-        room_(prepare_kernels(request.layout.dims, most_scratch_bytes(request.layout.dims), stream_.get())),
+        room_(prepare_kernels(kernels, request.layout.dims, most_scratch_bytes(request.layout.dims), stream_.get())),
         pinned_(take_pinned()),
         memory_(std::in_place, api, request.device, request.rank, request.ep_size, needed_slice_bytes(request.layout)) {
     if (room_.narrow == 0) {
@@ -341,8 +342,9 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     params.ws.num_blocks = static_cast<std::uint32_t>(plan.num_blocks);
     const bool overlaps = request_.enable_pdl != choice::off && may_overlap(plan, before_, share_);
     before_ = plan;
-    launch_kernel(params, {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch_bytes(params),
-                           stream.cuda(), overlaps});
+    launch_kernel(kernels_, params,
+                  {params.ws.num_blocks, static_cast<std::uint32_t>(plan.block_threads), scratch_bytes(params),
+                   stream.cuda(), overlaps});
     mark_launch(stream);
   }
 
@@ -358,6 +360,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   }
 
   const driver_api& api_;
+  kernel_set kernels_;
   workspace_request request_;
   private_stream stream_;
   private_event last_launch_;
@@ -378,9 +381,10 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
 
 }  // namespace
 
-std::unique_ptr<fabric_workspace> make_workspace(const driver_api& api, const workspace_request& request) {
+std::unique_ptr<fabric_workspace> make_workspace(const driver_api& api, const kernel_set& kernels,
+                                                 const workspace_request& request) {
   const device_guard guard(request.device);
-  return std::make_unique<cuda_workspace>(api, request);
+  return std::make_unique<cuda_workspace>(api, kernels, request);
 }
 
 }  // namespace switchyard::cuda

@@ -12,11 +12,6 @@
 namespace switchyard::cuda {
 namespace {
 
-phase_kernels kernels_of(std::uint32_t block_threads, const layout::extents& dims) {
-  if (block_threads == narrow_block) return narrow_kernels();
-  return dims.rank_masks || dims.eplb_words > 0 ? wide_full_kernels() : wide_kernels();
-}
-
 // Beside whatever runs: it touches nothing but words that blocks and the host race for.
 __global__ void abort_kernel(const __grid_constant__ protocol::workspace_handle workspace) {
   __shared__ team_words team;
@@ -49,8 +44,8 @@ void launch(void (*kernel)(Params), const Params& params, const launch_options& 
 
 /// Loads the kernels of one width and allows them their shared memory. Returns how many blocks of any of them fit a
 /// multiprocessor, 0 when the scratch is more than there is.
-int prepare_width(std::uint32_t block_threads, const layout::extents& dims, const scratch_need& scratch,
-                  std::uint64_t allowed, cudaStream_t stream) {
+int prepare_width(std::uint32_t block_threads, const kernel_set& set, const layout::extents& dims,
+                  const scratch_need& scratch, std::uint64_t allowed, cudaStream_t stream) {
   const auto prepare = [&](auto* kernel, std::uint64_t bytes) {
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, kernel), "loading a kernel");
@@ -72,7 +67,7 @@ int prepare_width(std::uint32_t block_threads, const layout::extents& dims, cons
           "occupancy of a kernel");
     return fit;
   };
-  const auto kernels = kernels_of(block_threads, dims);
+  const auto& kernels = set.of(block_threads, dims);
   const auto quantised = quantised_kernels_of(block_threads);
   // Lamport dispatches never route all tokens at once.
   auto fit = std::min(prepare(kernels.lamport_dispatch, scratch.dispatch),
@@ -99,7 +94,8 @@ int prepare_width(std::uint32_t block_threads, const layout::extents& dims, cons
 
 }  // namespace
 
-kernel_room prepare_kernels(const layout::extents& dims, const scratch_need& scratch, cudaStream_t stream) {
+kernel_room prepare_kernels(const kernel_set& set, const layout::extents& dims, const scratch_need& scratch,
+                            cudaStream_t stream) {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, abort_kernel), "loading the abort kernel");
   int device = 0;
@@ -108,25 +104,25 @@ kernel_room prepare_kernels(const layout::extents& dims, const scratch_need& scr
   check(cudaDeviceGetAttribute(&allowed, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory of a block");
   const auto most = static_cast<std::uint64_t>(allowed);
   kernel_room room;
-  room.wide = prepare_width(wide_block, dims, scratch, most, stream);
-  room.narrow = prepare_width(narrow_block, dims, scratch, most, stream);
+  room.wide = prepare_width(wide_block, set, dims, scratch, most, stream);
+  room.narrow = prepare_width(narrow_block, set, dims, scratch, most, stream);
   launch_abort({}, stream);
   launch_set_mask({}, {}, 0, stream);
   check(cudaStreamSynchronize(stream), "running the kernels on nothing");
   return room;
 }
 
-void launch_kernel(const protocol::dispatch_params& params, const launch_options& options) {
-  const auto kernels = kernels_of(options.block_threads, params.ws.layout.dims);
+void launch_kernel(const kernel_set& set, const protocol::dispatch_params& params, const launch_options& options) {
+  const auto& kernels = set.of(options.block_threads, params.ws.layout.dims);
   launch(kernels.of(params), params, options, "launching dispatch");
 }
 
-void launch_kernel(const protocol::combine_params& params, const launch_options& options) {
+void launch_kernel(const kernel_set& set, const protocol::combine_params& params, const launch_options& options) {
   if (params.ws.layout.dims.in_low_precision()) {
     const auto kernels = quantised_kernels_of(options.block_threads);
     return launch(kernels.of(params), protocol::quantised_combine_params{params}, options, "launching combine");
   }
-  const auto kernels = kernels_of(options.block_threads, params.ws.layout.dims);
+  const auto& kernels = set.of(options.block_threads, params.ws.layout.dims);
   launch(kernels.of(params), params, options, "launching combine");
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "fabric/cuda/block_shape.hpp"
+#include "fabric/cuda/phase_kernels.hpp"
 #include "protocol/params.hpp"
 
 namespace switchyard::cuda {
@@ -20,15 +21,16 @@ struct launch_options {
   bool programmatic = false;
 };
 
-/// Loads the kernels that a workspace of these dimensions may need on the current device, and runs each once on
-/// nothing, on `stream`, so that no code is loaded and no stack is made room for while a peer waits; allows each its
+/// Loads the kernels of the set that a workspace of these dimensions may need on the current device, and runs each once
+/// on nothing, on `stream`, so that no code is loaded and no stack is made room for while a peer waits; allows each its
 /// scratch. Waits for the stream. Returns how many blocks of each width fit a multiprocessor, 0 when the scratch is
 /// more than there is. Throws cuda_error.
-kernel_room prepare_kernels(const layout::extents& dims, const scratch_need& scratch, cudaStream_t stream);
+kernel_room prepare_kernels(const kernel_set& set, const layout::extents& dims, const scratch_need& scratch,
+                            cudaStream_t stream);
 
 /// Enqueue on the current device. Throw cuda_error.
-void launch_kernel(const protocol::dispatch_params& params, const launch_options& options);
-void launch_kernel(const protocol::combine_params& params, const launch_options& options);
+void launch_kernel(const kernel_set& set, const protocol::dispatch_params& params, const launch_options& options);
+void launch_kernel(const kernel_set& set, const protocol::combine_params& params, const launch_options& options);
 /// One warp that does what abort() must do on the device.
 void launch_abort(const protocol::workspace_handle& workspace, cudaStream_t stream);
 

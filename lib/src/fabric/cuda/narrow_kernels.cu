@@ -3,6 +3,6 @@
 
 namespace switchyard::cuda {
 
-phase_kernels narrow_kernels() { return kernels_of_blocks<narrow_block, true>(); }
+phase_kernels narrow_kernels() { return kernels_of_blocks<narrow_block, block_kind::full>(); }
 
 }  // namespace switchyard::cuda

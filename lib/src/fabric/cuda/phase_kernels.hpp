@@ -4,7 +4,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 
+#include "fabric/cuda/block_shape.hpp"
 #include "protocol/params.hpp"
 
 namespace switchyard::cuda {
@@ -49,5 +52,20 @@ phase_kernels wide_kernels();
 phase_kernels wide_full_kernels();
 /// Of narrow blocks, for both: ranks that share a GPU are there to be checked, not to be fast.
 phase_kernels narrow_kernels();
+
+/// The kernels that a fabric runs.
+struct kernel_set {
+  phase_kernels wide;  ///< of workspaces without rank masks and load statistics
+  phase_kernels wide_full;
+  phase_kernels narrow;
+
+  /// Those of a workspace of these dimensions. `block_threads`: wide_block or narrow_block.
+  [[nodiscard]] const phase_kernels& of(std::uint32_t block_threads, const layout::extents& dims) const {
+    if (block_threads == narrow_block) return narrow;
+    return dims.rank_masks || dims.eplb_words > 0 ? wide_full : wide;
+  }
+};
+/// What the library runs unless a fabric was given others.
+inline kernel_set library_kernels() { return {wide_kernels(), wide_full_kernels(), narrow_kernels()}; }
 
 }  // namespace switchyard::cuda

@@ -15,9 +15,9 @@ namespace switchyard::cuda {
 /// a unit whose number divides by 8: so each block of 128 elements has eight lanes of one warp. Every thread goes as
 /// often round a loop over units as its neighbours, because these settle their scale together.
 template <std::uint32_t block_threads>
-class quantising_block : public cuda_block<block_threads, true> {
+class quantising_block : public cuda_block<block_threads> {
  public:
-  using cuda_block<block_threads, true>::cuda_block;
+  using cuda_block<block_threads>::cuda_block;
 
   /// By stores, in narrow blocks too: what the engine for bulk copies could move is made in registers.
   __device__ void put_quantised(std::byte* out, const std::byte* in, const protocol::quantised_shape& shape) {

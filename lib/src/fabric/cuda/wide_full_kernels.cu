@@ -3,6 +3,6 @@
 
 namespace switchyard::cuda {
 
-phase_kernels wide_full_kernels() { return kernels_of_blocks<wide_block, true>(); }
+phase_kernels wide_full_kernels() { return kernels_of_blocks<wide_block, block_kind::full>(); }
 
 }  // namespace switchyard::cuda

@@ -3,6 +3,6 @@
 
 namespace switchyard::cuda {
 
-phase_kernels wide_kernels() { return kernels_of_blocks<wide_block, false>(); }
+phase_kernels wide_kernels() { return kernels_of_blocks<wide_block, block_kind::plain>(); }
 
 }  // namespace switchyard::cuda

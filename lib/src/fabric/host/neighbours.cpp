@@ -199,6 +199,7 @@ void poison(const protocol::workspace_handle& ws, int by) {
     record.from_notice = 1;
     record.entered_ns = host_block::now_ns();
     protocol::tell_arrivals(block, ws, record.phase, record.epoch, block.poll(&round.step_index) & 1U);
+    protocol::tell_no_difference(ws);
     block.record(ws.mailbox, record);
     // From itself, whom it hears whatever its mask; what the record says of `by` stands already.
     const protocol::notice told{record.code, record.phase, record.field, static_cast<std::uint8_t>(ws.rank), by};
