@@ -93,7 +93,9 @@ inline std::vector<std::byte> hand_made_output(const step_inputs& inputs, int ra
     std::vector<const std::byte*> pointers;
     for (std::size_t i = 0; i < owners.size(); ++i) {
       reference::simulated_expert_row(owners[i], inputs.ep_size(), params, ids, inputs.topk_weights(rank, token),
-                                      inputs.row(payload_kind::hidden_states, rank, token), rows[i].data(), experts);
+                                      inputs.row(payload_kind::hidden_states, rank, token),
+                                      inputs.row(payload_kind::hidden_states_scale, rank, token), rows[i].data(),
+                                      experts);
       pointers.push_back(rows[i].data());
     }
     reference::combine_token(pointers, owners, width, params.dtype, reference::sum_order::slot_order,
