@@ -12,6 +12,7 @@ one_sided_config config_for(const bench_options& options, bench_transport which)
   one_sided_config config;
   config.timeout = std::chrono::seconds(3);
   config.warmup_timeout = std::chrono::seconds(15);  // of construction too, which loads code
+  config.low_precision_combine = options.low_precision_combine;
   switch (which) {
     case bench_transport::fence: config.lamport = choice::off; break;
     case bench_transport::lamport:

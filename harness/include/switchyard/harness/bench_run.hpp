@@ -13,6 +13,7 @@
 #include "switchyard/config.hpp"
 #include "switchyard/harness/bench_accounting.hpp"
 #include "switchyard/harness/bench_device_state.hpp"
+#include "switchyard/harness/bench_shape.hpp"
 #include "switchyard/harness/case_choices.hpp"
 #include "switchyard/spec/faults.hpp"
 #include "switchyard/spec/shapes.hpp"
@@ -52,6 +53,12 @@ struct bench_options {
   std::string profile;                      ///< its name, for the record
   std::vector<std::string> arguments = {};  ///< of the program, for the record: to be given again
   comm_params params;                       ///< max_tokens_per_rank is the largest of `tokens`
+  low_precision low_precision_combine = low_precision::none;
+  /// Measured one after the other at every count of tokens, each in place of what `params` and low_precision_combine
+  /// say. Empty: what those say is the only one.
+  std::vector<bench_shape> shapes = {};
+  /// Keys of to_json(bench_shape) that options of the program named: these are part of the ids of the gate's scenarios.
+  std::vector<std::string> named_keys = {};
   std::vector<std::int64_t> tokens;         ///< per rank; one point each
   int ranks = 2;                            ///< one GPU each
   int launches = 30;                        ///< of the graph, for the headline
@@ -66,6 +73,9 @@ struct bench_options {
   std::int64_t lamport_max_tokens = one_sided_config().lamport_max_tokens;
   int host_jitter_us = 0;  ///< the last rank's host comes so much late at most: times must not show it
 };
+
+/// Of every shape one, which has no other shapes.
+std::vector<bench_options> options_of_shapes(const bench_options& options);
 
 /// The machine as far as it matters to times.
 struct bench_machine {
@@ -101,6 +111,7 @@ using launch_samples = std::vector<std::vector<double>>;
 
 struct bench_point {
   std::int64_t tokens = 0;
+  bench_shape shape = {};
   bench_transport asked = bench_transport::automatic;
   transport taken = transport::fence;  ///< by the library
   std::string taken_because;           ///< its reason
@@ -132,15 +143,15 @@ class bench_observer {
   virtual void machine(const bench_machine& where) = 0;
   virtual void link(const link_yardstick& measured) = 0;
   virtual void point(const bench_point& measured) = 0;
-  /// Asked when all points are measured: further ones, none above the capacity of the options. Empty: it ends.
+  /// Asked when all points of a shape are measured: further ones, none above the capacity of the options. Empty: it ends.
   virtual std::vector<std::int64_t> further_tokens() { return {}; }
 };
 
 /// Whether that many ranks can be measured here.
 support bench_support(int ranks);
 
-/// Measures the link, then every point by every transport, each after its result has been checked. Throws wrong_result,
-/// and what the library throws. Precondition: bench_support(options.ranks).
+/// Measures the link, then every point of every shape by every transport, each after its result has been checked. Throws wrong_result,
+/// and what the library throws. Of what a shape needs nothing is kept for the next. Precondition: bench_support(options.ranks).
 void run_bench(const bench_options& options, bench_observer& observer);
 
 }  // namespace switchyard::harness
