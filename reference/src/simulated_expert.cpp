@@ -136,8 +136,7 @@ void simulated_expert_row(int owner, int ep_size, const comm_params& params, std
     return;
   }
   const received_row row(params, hidden_row, scale_row);
-  with_element(params.dtype,
-               [&]<typename Element>(Element) { apply<Element>(factors, hidden_size, row, out); });
+  with_element(params.dtype, [&]<typename Element>(Element) { apply<Element>(factors, hidden_size, row, out); });
 }
 
 }  // namespace switchyard::reference

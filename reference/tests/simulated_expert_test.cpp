@@ -31,7 +31,8 @@ std::vector<Bits> expert_bits(int owner, const comm_params& params, const std::v
                               const std::vector<float>& weights, const byte_row& row,
                               expert_law law = expert_law::scaled, const byte_row& scales = {}) {
   byte_row out(static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype), std::byte{0xCD});
-  simulated_expert_row(owner, 2, params, ids, weights, row.data(), scales.empty() ? nullptr : scales.data(), out.data(), law);
+  simulated_expert_row(owner, 2, params, ids, weights, row.data(), scales.empty() ? nullptr : scales.data(), out.data(),
+                       law);
   return tests::bits_of<Bits>(out);
 }
 

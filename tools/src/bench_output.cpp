@@ -128,7 +128,8 @@ void conclude_shapes(const harness::bench_options& options, const std::vector<Po
   for (const auto& one : harness::options_of_shapes(options)) {
     const auto shape = harness::shape_of(one.params, one.low_precision_combine);
     std::vector<Point> of_shape;
-    std::ranges::copy_if(points, std::back_inserter(of_shape), [&](const Point& point) { return point.shape == shape; });
+    std::ranges::copy_if(points, std::back_inserter(of_shape),
+                         [&](const Point& point) { return point.shape == shape; });
     conclude_shape(options, shape, harness::trips_of(of_shape), file);
   }
 }

@@ -85,7 +85,8 @@ void multiply(std::vector<bench_shape>& shapes, const shape_option& option, cons
 void require_shape(const bench_shape& shape, int ranks) {
   const auto experts = std::to_string(shape.num_experts);
   if (shape.num_experts < ranks) {
-    throw harness::input_error("--experts: " + experts + ": must be at least the ranks (" + std::to_string(ranks) + ')');
+    throw harness::input_error("--experts: " + experts + ": must be at least the ranks (" + std::to_string(ranks) +
+                               ')');
   }
   if (shape.top_k > shape.num_experts) {
     throw harness::input_error("--top-k: " + std::to_string(shape.top_k) + ": must be at most the experts (" + experts +

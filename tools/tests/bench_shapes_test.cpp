@@ -40,8 +40,7 @@ TEST(bench_shapes, an_option_of_one_word_takes_the_place_of_the_profile) {
   arguments.formats = {"nvfp4"};
   arguments.low_precision_combines = {"fp8_block_scaled"};
   read_shapes(arguments, options);
-  EXPECT_EQ(texts_of(options),
-            std::vector<std::string>{"hidden 7168, top-8 of 256, nvfp4, combine fp8_block_scaled"});
+  EXPECT_EQ(texts_of(options), std::vector<std::string>{"hidden 7168, top-8 of 256, nvfp4, combine fp8_block_scaled"});
   EXPECT_EQ(options.named_keys, (std::vector<std::string>{"dispatch_format", "low_precision_combine"}));
   EXPECT_EQ(options.params.dispatch_format, dispatch_format::nvfp4);
   EXPECT_EQ(options.low_precision_combine, low_precision::fp8_block_scaled);

@@ -77,8 +77,7 @@ phase_bytes dispatch_bytes_of(const reference::step_shape& shape, std::span<cons
 
 phase_bytes combine_bytes_of(const reference::step_shape& shape, std::span<const reference::rank_routing> routing,
                              low_precision combine) {
-  const auto row =
-      combine_bytes_of(combine, shape.params.dtype, static_cast<std::size_t>(shape.params.hidden_size));
+  const auto row = combine_bytes_of(combine, shape.params.dtype, static_cast<std::size_t>(shape.params.hidden_size));
   return phase_bytes_of(shape, routing, row, 0);
 }
 

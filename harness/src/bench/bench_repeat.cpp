@@ -140,12 +140,11 @@ std::string repeat_table(const std::vector<repeated_point>& points) {
   auto table = shapes.heading() + shapes.name() +
                "| tokens | transport | processes | round trip us | spread us | A/A shift us | dispatch us | spread us "
                "| A/A shift us | combine us | spread us | A/A shift us |\n" +
-               shapes.rule() +
-               "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+               shapes.rule() + "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (const auto& point : points) {
-    table += shapes.cell(point.shape) + "| " + std::to_string(point.tokens) + " | " + transport_text(point.asked, point.taken) + " | " +
-             std::to_string(point.round_trip_us.size()) + " |" + noise_cells(point.round_trip_us) +
-             noise_cells(point.dispatch_us) + noise_cells(point.combine_us) + '\n';
+    table += shapes.cell(point.shape) + "| " + std::to_string(point.tokens) + " | " +
+             transport_text(point.asked, point.taken) + " | " + std::to_string(point.round_trip_us.size()) + " |" +
+             noise_cells(point.round_trip_us) + noise_cells(point.dispatch_us) + noise_cells(point.combine_us) + '\n';
   }
   return table;
 }

@@ -9,7 +9,8 @@
 
 namespace switchyard::harness::gate {
 
-nlohmann::ordered_json samples_header_json(const nlohmann::json& bench_header, int launches, const std::string& started) {
+nlohmann::ordered_json samples_header_json(const nlohmann::json& bench_header, int launches,
+                                           const std::string& started) {
   nlohmann::ordered_json header;
   header["record"] = "samples_header";
   header["schema"] = samples_schema;

@@ -57,8 +57,7 @@ void set_reader::read_point(const json& line) {
   const auto& marks = need(line, "round_trip").find("marked_launches");
   const bool marked = marks != line["round_trip"].end() && marks->is_array() && !marks->empty();
   for (const auto* phase : bench_phases) {
-    add(bench_scenario_id(options_, phase, line), first_launch_, need_time(need(line, phase), "time_us"),
-        marked);
+    add(bench_scenario_id(options_, phase, line), first_launch_, need_time(need(line, phase), "time_us"), marked);
   }
   samples_ -= bench_phases.size() - 1;  // counted are points
 }

@@ -62,9 +62,7 @@ void fill_constant(std::uint64_t word, std::byte* row, std::size_t bytes) {
 }
 
 /// bf16, which is not quantised either, where rows have no format.
-dispatch_format format_of(const comm_params& params) {
-  return params.dispatch_format.value_or(dispatch_format::bf16);
-}
+dispatch_format format_of(const comm_params& params) { return params.dispatch_format.value_or(dispatch_format::bf16); }
 
 }  // namespace
 

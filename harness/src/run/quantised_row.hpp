@@ -70,8 +70,8 @@ class quantised_row {
     std::int32_t least;
     std::uint64_t count;
   };
-  // Of fp8, which has no scales, within what e4m3 has. Else wide enough for scales to tell rows apart, and narrow enough
-  // for experts' rows to stay finite in fp16, and for a sum to show each of its rows.
+  // Of fp8, which has no scales, within what e4m3 has. Else wide enough for scales to tell rows apart, and narrow
+  // enough for experts' rows to stay finite in fp16, and for a sum to show each of its rows.
   [[nodiscard]] constexpr exponent_range exponents_of() const {
     switch (format_) {
       case dispatch_format::fp8_block128:

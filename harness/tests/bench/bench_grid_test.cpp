@@ -37,12 +37,12 @@ TEST(bench_grid, slower_is_what_exceeds_the_tolerance_alone) {
     double ours_us, theirs_us, our_spread_us, their_spread_us, allowed_us;
     bool slower;
   } constexpr cases[] = {
-      {21.0, 20, 0, 0, 21, false},     // 5 %
-      {21.1, 20, 0, 0, 21, true},      //
-      {4.3, 4, 0, 0, 4.3, false},      // 0.3 us is more than that
-      {4.4, 4, 0, 0, 4.3, true},       //
-      {21.9, 20, 1, 0, 22, false},     // our launches differ by 2 us
-      {22.1, 20, 0, 1, 22, true},      // theirs do
+      {21.0, 20, 0, 0, 21, false},  // 5 %
+      {21.1, 20, 0, 0, 21, true},   //
+      {4.3, 4, 0, 0, 4.3, false},   // 0.3 us is more than that
+      {4.4, 4, 0, 0, 4.3, true},    //
+      {21.9, 20, 1, 0, 22, false},  // our launches differ by 2 us
+      {22.1, 20, 0, 1, 22, true},   // theirs do
       {10.0, 20, 0, 0, 21, false},
   };
   for (const auto& one : cases) {
@@ -61,7 +61,8 @@ TEST(bench_grid, names_the_points_that_are_slower) {
   of_fast.shape = fast.shape;
   const std::vector points{point_of(30), fast};
   const auto summary = summarise_grid(
-      points, points, std::vector{nccl_of(nccl_scheme::all_gather, 20), nccl_of(nccl_scheme::send_receive, 40), of_fast});
+      points, points,
+      std::vector{nccl_of(nccl_scheme::all_gather, 20), nccl_of(nccl_scheme::send_receive, 40), of_fast});
   EXPECT_EQ(grid_text(summary),
             "yardsticks: slower beyond max(5 %, 0.3 us, A/A noise) in 1 of 3 round trips\n"
             "  hidden 7168, top-8 of 256, bf16, 16 tokens: auto 30.00 us, all_gather 20.00 us, allowed 21.00 us\n");

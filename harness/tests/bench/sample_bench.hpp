@@ -115,8 +115,7 @@ inline nccl_measurement sample_nccl(nccl_memory memory, int graph_mixing, double
 }
 
 inline nccl_measurement sample_failed_nccl(nccl_memory memory) {
-  return {16, nccl_scheme::all_gather, {memory, 0}, "sums of rank 1 are wrong in 3 places", {}, {},
-          sample_shape()};
+  return {16, nccl_scheme::all_gather, {memory, 0}, "sums of rank 1 are wrong in 3 places", {}, {}, sample_shape()};
 }
 
 }  // namespace switchyard::harness

@@ -54,15 +54,16 @@ int main() {
       yard::compare_transports(std::vector{yard::trip_samples{4, by::fence, {9}}, {4, by::lamport, {8}}}))));
   print_of_shape(yard::auto_check_json({}));
   print_of_shape(yard::auto_check_json(yard::check_auto(std::vector{yard::sample_trips(16, by::fence, 15, 0.1),
-                                                           yard::sample_trips(16, by::lamport, 9, 0.1),
-                                                           yard::sample_trips(16, by::automatic, 10, 0.1)})));
+                                                                    yard::sample_trips(16, by::lamport, 9, 0.1),
+                                                                    yard::sample_trips(16, by::automatic, 10, 0.1)})));
   print(yard::to_json(yard::grid_summary{}));
   for (const std::uint64_t remote_bytes : {0U, 400'000U}) {
     auto mxfp8 = yard::sample_point(remote_bytes / 2);
     mxfp8.shape = yard::sample_grid_shape();
     mxfp8.shape.low_precision_combine = switchyard::low_precision::none;
     const std::vector all{yard::sample_point(remote_bytes), mxfp8};
-    print(yard::to_json(yard::summarise_grid(all, all, std::vector{yard::sample_nccl(yard::nccl_memory::plain, 0, 4, 6)})));
+    print(yard::to_json(
+        yard::summarise_grid(all, all, std::vector{yard::sample_nccl(yard::nccl_memory::plain, 0, 4, 6)})));
   }
   return 0;
 }

@@ -234,7 +234,8 @@ TEST(sample_set, ids_of_a_profile_as_it_is_never_change) {
   header["options"].erase("named_keys");
   auto point = nlohmann::json::parse(lines[2]);
   point.erase("shape");
-  EXPECT_EQ(read_samples(write_lines(own_folder() / "old.jsonl", {header.dump(), point.dump()})).series[0].id, expected);
+  EXPECT_EQ(read_samples(write_lines(own_folder() / "old.jsonl", {header.dump(), point.dump()})).series[0].id,
+            expected);
 }
 
 TEST(sample_set, ids_have_what_options_named_of_the_shape) {
@@ -252,10 +253,11 @@ TEST(sample_set, ids_have_what_options_named_of_the_shape) {
             "bench/deepseek_v3@dispatch_format=mxfp8,hidden_size=7168,lamport=auto,lamport_max_tokens=256,"
             "low_precision_combine=fp8,num_experts=256,phase=combine,ranks=2,routing=uniform,seed=1,steps=40,tokens=16,"
             "top_k=8,transport=auto");
-  EXPECT_EQ(set.series[3].id,
-            "bench/deepseek_v3@dispatch_format=none,hidden_size=7168,lamport=auto,lamport_max_tokens=256,"
-            "low_precision_combine=none,num_experts=256,phase=combine,ranks=2,routing=uniform,seed=1,steps=40,tokens=16,"
-            "top_k=8,transport=auto");
+  EXPECT_EQ(
+      set.series[3].id,
+      "bench/deepseek_v3@dispatch_format=none,hidden_size=7168,lamport=auto,lamport_max_tokens=256,"
+      "low_precision_combine=none,num_experts=256,phase=combine,ranks=2,routing=uniform,seed=1,steps=40,tokens=16,"
+      "top_k=8,transport=auto");
   EXPECT_NE(refusal_of({lines[0], lines[1]}).find("the header announces 2 points and there are 1"), std::string::npos);
   auto foreign = nlohmann::json::parse(lines[2]);
   foreign["shape"]["hidden_size"] = 4096;

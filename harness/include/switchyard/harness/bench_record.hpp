@@ -11,7 +11,8 @@
 //   {"record":"bench_repeat", ...}          of a repeated bench, and no other of the above: one per point and transport
 //   {"record":"bench_crossover", ...}       where lamport and fence were both measured
 //   {"record":"bench_auto_check", ...}      where auto was measured beside them
-//   {"record":"bench_grid", ...}            where points were slower than NCCL, and whether times of formats follow bytes
+//   {"record":"bench_grid", ...}            where points were slower than NCCL, and whether times of formats follow
+//   bytes
 //   {"record":"bench_tune", ...}            of `tune`, behind the header and the link: what to set, and why
 //
 // Every number's key ends in its unit. Raw samples stand beside what was made of them. What was not measured is null.
@@ -68,8 +69,8 @@ std::optional<nccl_measurement> nccl_measurement_from(const nlohmann::json& reco
 nlohmann::ordered_json nccl_best_json(const std::vector<nccl_measurement>& measured, const bench_shape& shape,
                                       std::int64_t tokens);
 
-/// A Markdown table, one row per point and transport; names carry units. The shape stands above it where all points have
-/// the same, else in its first column; so in the other tables.
+/// A Markdown table, one row per point and transport; names carry units. The shape stands above it where all points
+/// have the same, else in its first column; so in the other tables.
 std::string bench_table(const std::vector<bench_point>& points, const link_yardstick& link, const extra_rates& rates);
 
 /// The same for the yardsticks: the fastest variants, or why there are none.

@@ -59,10 +59,10 @@ struct bench_options {
   std::vector<bench_shape> shapes = {};
   /// Keys of to_json(bench_shape) that options of the program named: these are part of the ids of the gate's scenarios.
   std::vector<std::string> named_keys = {};
-  std::vector<std::int64_t> tokens;         ///< per rank; one point each
-  int ranks = 2;                            ///< one GPU each
-  int launches = 30;                        ///< of the graph, for the headline
-  int steps = 40;                           ///< in the graph
+  std::vector<std::int64_t> tokens;  ///< per rank; one point each
+  int ranks = 2;                     ///< one GPU each
+  int launches = 30;                 ///< of the graph, for the headline
+  int steps = 40;                    ///< in the graph
   int stamped_launches = 8;  ///< of the graph that has a clock between the phases, and of eager steps with events
   std::uint64_t seed = 1;
   routing_law routing = routing_law::uniform;
@@ -143,15 +143,17 @@ class bench_observer {
   virtual void machine(const bench_machine& where) = 0;
   virtual void link(const link_yardstick& measured) = 0;
   virtual void point(const bench_point& measured) = 0;
-  /// Asked when all points of a shape are measured: further ones, none above the capacity of the options. Empty: it ends.
+  /// Asked when all points of a shape are measured: further ones, none above the capacity of the options. Empty: it
+  /// ends.
   virtual std::vector<std::int64_t> further_tokens() { return {}; }
 };
 
 /// Whether that many ranks can be measured here.
 support bench_support(int ranks);
 
-/// Measures the link, then every point of every shape by every transport, each after its result has been checked. Throws wrong_result,
-/// and what the library throws. Of what a shape needs nothing is kept for the next. Precondition: bench_support(options.ranks).
+/// Measures the link, then every point of every shape by every transport, each after its result has been checked.
+/// Throws wrong_result, and what the library throws. Of what a shape needs nothing is kept for the next. Precondition:
+/// bench_support(options.ranks).
 void run_bench(const bench_options& options, bench_observer& observer);
 
 }  // namespace switchyard::harness

@@ -57,7 +57,7 @@ struct nccl_library {
 
 struct nccl_best {
   nccl_variant variant;
-  double time_us = 0;  ///< median over launches of the slowest rank
+  double time_us = 0;                      ///< median over launches of the slowest rank
   std::optional<double> aa_shift_us = {};  ///< see repeat_noise, launches for processes
   bool operator==(const nccl_best&) const = default;
 };

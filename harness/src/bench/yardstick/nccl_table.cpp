@@ -10,14 +10,14 @@ std::string cell(const std::optional<nccl_best>& best) {
   return best ? text_of("%.2f", best->time_us) + " | " + to_string(best->variant) : std::string("null | null");
 }
 
-std::string row(const bench_point& point, const nccl_figures& figures, const link_yardstick& link,
-                nccl_scheme scheme, const shape_column& shapes) {
+std::string row(const bench_point& point, const nccl_figures& figures, const link_yardstick& link, nccl_scheme scheme,
+                const shape_column& shapes) {
   const auto ours = figures_of(point, link).round_trip_us;
   const auto ratio = figures.round_trip ? text_of("%.2f", ours / figures.round_trip->time_us) : std::string("null");
   std::string failed;
   for (const auto& one : figures.failed) failed += (failed.empty() ? "" : "; ") + one;
-  return shapes.cell(point.shape) + "| " + std::to_string(point.tokens) + " | " + std::string(to_string(scheme)) + " | " + cell(figures.dispatch) +
-         " | " + cell(figures.round_trip) + " | " + ratio + " | " + failed + " |\n";
+  return shapes.cell(point.shape) + "| " + std::to_string(point.tokens) + " | " + std::string(to_string(scheme)) +
+         " | " + cell(figures.dispatch) + " | " + cell(figures.round_trip) + " | " + ratio + " | " + failed + " |\n";
 }
 
 }  // namespace

@@ -43,10 +43,10 @@ struct expert_shape {
   std::int32_t top_k = 0;
   std::int32_t first_expert = 0;  ///< of those that the rank owns
   std::int32_t num_owned = 0;
-  dtype type = dtype::bf16;         ///< of the rows that are made
-  dtype hidden_type = dtype::bf16;  ///< of the elements of hidden, unless they are quantised
+  dtype type = dtype::bf16;                        ///< of the rows that are made
+  dtype hidden_type = dtype::bf16;                 ///< of the elements of hidden, unless they are quantised
   dispatch_format format = dispatch_format::bf16;  ///< of hidden, where it is quantised
-  bool identity = false;  ///< the factor of every expert is 1
+  bool identity = false;                           ///< the factor of every expert is 1
 };
 
 /// kept = view, byte for byte.
