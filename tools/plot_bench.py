@@ -67,6 +67,21 @@ def read_bench(path):
     return records
 
 
+def of_one_shape(path, records, wanted):
+    """The records of the shape number `wanted` of the header's, from 1; of a bench of one shape all."""
+    shapes = records[0].get("options", {}).get("shapes", [])
+    if wanted is None and len(shapes) > 1:
+        raise BadInput(f"{path}: has {len(shapes)} shapes: --shape N says which")
+    if wanted is not None and not 1 <= wanted <= len(shapes):
+        raise BadInput(f"{path}: has {len(shapes)} shapes, no shape {wanted}")
+    if not shapes:
+        return records
+    shape = shapes[(wanted or 1) - 1]
+    header = {**records[0], "options": {**records[0]["options"], "shapes": [shape]}}
+    return [header] + [record for record in records[1:] if "shape" not in record or
+                       all(shape[key] == value for key, value in record["shape"].items())]
+
+
 def transport_of(point, header):
     """Records tell it from schema 4 on; before, one was measured for all points, and before schema 3 there was but one."""
     if "transport" in point:
@@ -122,8 +137,10 @@ def subtitle_of(records):
     options = header["options"]
     gpus = [gpu["description"].split(",")[0] for gpu in header["machine"]["gpus"]]
     machine = " + ".join(f"{gpus.count(name)} x {name}" for name in dict.fromkeys(gpus))
-    return (f"{machine}; {options['profile']}: hidden {options['hidden_size']}, top-{options['top_k']} of "
-            f"{options['num_experts']}, {options['dtype']}, {options['routing']} routing, {options['ranks']} ranks; "
+    shape = options["shapes"][0] if "shapes" in options else options
+    kind = shape.get("dispatch_format") or shape["dtype"]
+    return (f"{machine}; {options['profile']}: hidden {shape['hidden_size']}, top-{shape['top_k']} of "
+            f"{shape['num_experts']}, {kind}, {options['routing']} routing, {options['ranks']} ranks; "
             f"medians of {options['launches']} launches of {options['steps']} steps")
 
 
@@ -245,13 +262,14 @@ def draw(lines, title, subtitle, y_title):
     return "\n".join(out) + "\n"
 
 
-def plot(paths, quantity, title=None):
+def plot(paths, quantity, title=None, shape=None):
     """The picture; None where there is no point."""
     benches = [(path, read_bench(path)) for path in paths]
     try:
+        benches = [(path, of_one_shape(path, records, shape)) for path, records in benches]
         lines = all_lines(benches, quantity)
         subtitle = subtitle_of(benches[0][1])
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{', '.join(paths)}: not the records of a bench: {error!r}") from error
     if not any(line.kind in ("fence", "lamport", "auto") for line in lines):
         return None
@@ -265,6 +283,7 @@ def main(arguments):
                                      epilog=__doc__.split("\n\n", 2)[2], exit_on_error=True)
     parser.add_argument("benches", nargs="+", metavar="BENCH_JSONL", help="what bench --out wrote")
     parser.add_argument("--of", choices=list(QUANTITIES), default="round_trip", help="which time (default: round_trip)")
+    parser.add_argument("--shape", type=int, metavar="N", help="which of a bench of several, in their order, from 1")
     parser.add_argument("--title", metavar="TEXT", help="instead of the usual one")
     parser.add_argument("--out", required=True, metavar="FILE.svg", help="where the picture goes")
     try:
@@ -272,7 +291,7 @@ def main(arguments):
     except SystemExit as ended:
         return 0 if ended.code == 0 else 5
     try:
-        picture = plot(options.benches, options.of, options.title)
+        picture = plot(options.benches, options.of, options.title, options.shape)
         if picture is None:
             print(f"plot_bench: no points in {', '.join(options.benches)}", file=sys.stderr)
             return 3

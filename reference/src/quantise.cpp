@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 
 #include "switchyard/spec/errors.hpp"
@@ -42,28 +41,26 @@ void store_code(dispatch_format format, std::byte* row, std::size_t element, std
   }
 }
 
-float load_value(dispatch_format format, const std::byte* row, std::size_t element) {
-  if (!is_four_bit(format)) return e4m3_to_fp32(std::to_integer<std::uint8_t>(row[element]));
-  const auto both = std::to_integer<unsigned>(row[element / 2]);
-  return e2m1_to_fp32(static_cast<std::uint8_t>(element % 2 == 0 ? both & 0xFU : both >> 4U));
+/// Elements first .. last - 1, not yet scaled. A loop for each width: g++ makes vectors of neither when it is chosen
+/// inside.
+void load_values(dispatch_format format, const std::byte* row, std::size_t first, std::size_t last, float* values) {
+  if (!is_four_bit(format)) {
+    for (std::size_t j = first; j < last; ++j) values[j] = e4m3_to_fp32(std::to_integer<std::uint8_t>(row[j]));
+    return;
+  }
+  for (std::size_t j = first; j < last; ++j) {
+    const auto both = std::to_integer<unsigned>(row[j / 2]);
+    values[j] = e2m1_to_fp32(static_cast<std::uint8_t>(both >> (4 * (j % 2)) & 0xFU));
+  }
 }
 
-/// What the codes of a block are multiplied by.
-float load_scale(dispatch_format format, const std::byte* scales, std::size_t block, float tensor_scale) {
-  switch (format) {
-    case dispatch_format::bf16:
-    case dispatch_format::fp16: break;
-    case dispatch_format::fp8: return tensor_scale;
-    case dispatch_format::fp8_block128: {
-      float scale = 0;
-      std::memcpy(&scale, scales + 4 * block, sizeof scale);
-      return scale;
-    }
-    case dispatch_format::mxfp8:
-    case dispatch_format::mxfp4: return e8m0_to_fp32(std::to_integer<std::uint8_t>(scales[block]));
-    case dispatch_format::nvfp4: return e4m3_to_fp32(std::to_integer<std::uint8_t>(scales[block])) * tensor_scale;
+std::uint32_t load_scale_bits(dispatch_format format, const std::byte* scales, std::size_t block) {
+  std::uint32_t bits = 0;
+  const auto bytes = scale_bytes(format);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    bits |= std::to_integer<std::uint32_t>(scales[bytes * block + i]) << (8 * i);
   }
-  return 1;
+  return bits;
 }
 
 }  // namespace
@@ -85,8 +82,9 @@ void dequantise_row(dispatch_format format, const std::byte* row, const std::byt
                     std::span<float> values) {
   check(format, values.size(), tensor_scale, row, scales);
   for_each_block(format, values.size(), [&](std::size_t block, std::size_t first, std::size_t last) {
-    const float scale = load_scale(format, scales, block, tensor_scale);
-    for (std::size_t j = first; j < last; ++j) values[j] = load_value(format, row, j) * scale;
+    const float scale = value_of_scale(format, load_scale_bits(format, scales, block), tensor_scale);
+    load_values(format, row, first, last, values.data());
+    for (std::size_t j = first; j < last; ++j) values[j] *= scale;
   });
 }
 

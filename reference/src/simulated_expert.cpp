@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "element_blocks.hpp"
 #include "switchyard/reference/golden_model.hpp"
+#include "switchyard/reference/quantise.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::reference {
@@ -21,7 +23,7 @@ struct factor_list {
 };
 
 void check(int owner, int ep_size, const comm_params& params, std::size_t num_ids, std::size_t num_weights,
-           const std::byte* hidden_row, const std::byte* out) {
+           const std::byte* hidden_row, const std::byte* scale_row, const std::byte* out) {
   const auto fail = [](const std::string& message) { throw invalid_argument("simulated_expert_row: " + message); };
   if (params.hidden_size < 1) fail("hidden_size is " + std::to_string(params.hidden_size) + ", but must be > 0");
   if (params.top_k < 1 || params.top_k > max_top_k) {
@@ -37,6 +39,7 @@ void check(int owner, int ep_size, const comm_params& params, std::size_t num_id
          std::to_string(top_k) + ")");
   }
   if (hidden_row == nullptr) fail("hidden_row is null");
+  if (scale_row == nullptr && params.dispatch_bytes().hidden_states_scale != 0) fail("scale_row is null");
   if (out == nullptr) fail("out is null");
 }
 
@@ -52,45 +55,44 @@ factor_list factors_of(int owner, int ep_size, std::int64_t num_experts, std::sp
   return factors;
 }
 
-bool travels_as_elements(const comm_params& params) {
-  if (!params.dispatch_format) return true;
-  return (*params.dispatch_format == dispatch_format::bf16 && params.dtype == dtype::bf16) ||
-         (*params.dispatch_format == dispatch_format::fp16 && params.dtype == dtype::fp16);
+/// The type of the elements of a row that is not quantised; nothing of one that is.
+std::optional<dtype> element_type_of(const comm_params& params) {
+  if (!params.dispatch_format) return params.dtype;
+  if (*params.dispatch_format == dispatch_format::bf16) return dtype::bf16;
+  if (*params.dispatch_format == dispatch_format::fp16) return dtype::fp16;
+  return std::nullopt;
 }
 
-/// Values of an opaque row: element j is int8(row[floor(j * row_bytes / hidden_size)]) / 128.
-class opaque_row {
+/// x[j] of a row, a piece at a time.
+class received_row {
  public:
-  opaque_row(const std::byte* row, std::size_t row_bytes, std::size_t hidden_size)
-      : row_(row), row_bytes_(row_bytes), hidden_size_(hidden_size) {}
+  received_row(const comm_params& params, const std::byte* row, const std::byte* scales)
+      : type_(element_type_of(params)),
+        format_(params.dispatch_format.value_or(dispatch_format::bf16)),
+        row_(row),
+        scales_(scales) {}
 
-  void read(std::size_t first, std::size_t count, float* __restrict values) const {
-    if (row_bytes_ == hidden_size_) {  // the common case, without an index that defeats vectorisation
-      const std::byte* const bytes = row_ + first;
-      for (std::size_t j = 0; j < count; ++j) values[j] = value_of(bytes[j]);
-      return;
+  /// Precondition: `first` is a multiple of block_elements.
+  void read(std::size_t first, std::size_t count, float* x) const {
+    if (type_) {
+      return with_element(*type_, [&]<typename Element>(Element) {
+        widen<Element>(row_ + first * sizeof(typename Element::bits), count, x);
+      });
     }
-    // The quotient and remainder of the formula, carried from element to element: no division in the loop.
-    std::size_t byte = first * row_bytes_ / hidden_size_;
-    std::size_t remainder = first * row_bytes_ % hidden_size_;
-    const std::size_t whole = row_bytes_ / hidden_size_;
-    const std::size_t part = row_bytes_ % hidden_size_;
-    for (std::size_t j = 0; j < count; ++j) {
-      values[j] = value_of(row_[byte]);
-      remainder += part;
-      const bool carry = remainder >= hidden_size_;
-      remainder -= carry ? hidden_size_ : 0;
-      byte += whole + (carry ? 1 : 0);
-    }
+    constexpr float tensor_scale = 1;
+    const auto before = bytes_of(format_, first);
+    dequantise_row(format_, row_ + before.hidden_states,
+                   scales_ == nullptr ? nullptr : scales_ + before.hidden_states_scale, tensor_scale, {x, count});
   }
 
  private:
-  static float value_of(std::byte byte) { return static_cast<float>(std::to_integer<std::int8_t>(byte)) / 128.0F; }
-
+  std::optional<dtype> type_;
+  dispatch_format format_;
   const std::byte* row_;
-  std::size_t row_bytes_;
-  std::size_t hidden_size_;
+  const std::byte* scales_;
 };
+// Pieces begin where blocks of every format do.
+static_assert(block_elements % 128 == 0);
 
 /// sum[j] = c[0] * x[j] + c[1] * x[j] + ..., left to right, every operation rounded to fp32.
 void weigh(const factor_list& factors, const float* __restrict x, std::size_t count, float* __restrict sum) {
@@ -105,13 +107,13 @@ void weigh(const factor_list& factors, const float* __restrict x, std::size_t co
   }
 }
 
-template <typename Element, typename Read>
-void apply(const factor_list& factors, std::size_t hidden_size, const Read& read, std::byte* out) {
+template <typename Element>
+void apply(const factor_list& factors, std::size_t hidden_size, const received_row& row, std::byte* out) {
   std::array<float, block_elements> x;
   std::array<float, block_elements> sum;
   for (std::size_t first = 0; first < hidden_size; first += block_elements) {
     const std::size_t count = std::min(block_elements, hidden_size - first);
-    read(first, count, x.data());
+    row.read(first, count, x.data());
     weigh(factors, x.data(), count, sum.data());
     narrow<Element>(sum.data(), count, out + first * sizeof(typename Element::bits));
   }
@@ -124,30 +126,17 @@ float expert_scale(std::int32_t expert) {
 }
 
 void simulated_expert_row(int owner, int ep_size, const comm_params& params, std::span<const std::int32_t> topk_ids,
-                          std::span<const float> topk_weights, const std::byte* hidden_row, std::byte* out,
-                          expert_law law) {
-  check(owner, ep_size, params, topk_ids.size(), topk_weights.size(), hidden_row, out);
+                          std::span<const float> topk_weights, const std::byte* hidden_row, const std::byte* scale_row,
+                          std::byte* out, expert_law law) {
+  check(owner, ep_size, params, topk_ids.size(), topk_weights.size(), hidden_row, scale_row, out);
   const auto hidden_size = static_cast<std::size_t>(params.hidden_size);
   const factor_list factors = factors_of(owner, ep_size, params.num_experts, topk_ids, topk_weights, law);
   if (factors.count == 0) {
     std::memset(out, 0, hidden_size * itemsize(params.dtype));
     return;
   }
-  with_element(params.dtype, [&]<typename Element>(Element) {
-    if (travels_as_elements(params)) {
-      apply<Element>(
-          factors, hidden_size,
-          [hidden_row](std::size_t first, std::size_t count, float* x) {
-            widen<Element>(hidden_row + first * sizeof(typename Element::bits), count, x);
-          },
-          out);
-    } else {
-      const opaque_row row(hidden_row, params.dispatch_bytes().hidden_states, hidden_size);
-      apply<Element>(
-          factors, hidden_size, [&row](std::size_t first, std::size_t count, float* x) { row.read(first, count, x); },
-          out);
-    }
-  });
+  const received_row row(params, hidden_row, scale_row);
+  with_element(params.dtype, [&]<typename Element>(Element) { apply<Element>(factors, hidden_size, row, out); });
 }
 
 }  // namespace switchyard::reference

@@ -92,7 +92,7 @@ TEST(checks, simulated_expert_row) {
   const std::vector<float> weights{1.0F};
   const auto call = [&](int owner, std::span<const std::int32_t> of, std::span<const float> weigh, const std::byte* in,
                         std::byte* to) {
-    return refusal([&] { simulated_expert_row(owner, 2, params, of, weigh, in, to); });
+    return refusal([&] { simulated_expert_row(owner, 2, params, of, weigh, in, nullptr, to); });
   };
   EXPECT_EQ(call(0, ids, {}, row.data(), out.data()), "accepted");
   EXPECT_EQ(call(2, ids, {}, row.data(), out.data()), "simulated_expert_row: owner is 2, but must be 0 .. 1");
@@ -101,6 +101,10 @@ TEST(checks, simulated_expert_row) {
             "simulated_expert_row: topk_weights has 1 weights, but must have none or top_k (2)");
   EXPECT_EQ(call(0, ids, {}, nullptr, out.data()), "simulated_expert_row: hidden_row is null");
   EXPECT_EQ(call(0, ids, {}, row.data(), nullptr), "simulated_expert_row: out is null");
+  auto scaled = params;
+  scaled.dispatch_format = dispatch_format::mxfp8;
+  EXPECT_EQ(refusal([&] { simulated_expert_row(0, 2, scaled, ids, {}, row.data(), nullptr, out.data()); }),
+            "simulated_expert_row: scale_row is null");
 }
 
 }  // namespace

@@ -4,12 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cstdint>
 #include <random>
 #include <vector>
 
 #include "rows.hpp"
+#include "switchyard/reference/float_conversion.hpp"
+#include "switchyard/reference/quantise.hpp"
 
 namespace switchyard::reference {
 namespace {
@@ -28,9 +29,10 @@ comm_params params_of(std::int64_t top_k, std::int64_t hidden_size, dtype type) 
 template <typename Bits>
 std::vector<Bits> expert_bits(int owner, const comm_params& params, const std::vector<std::int32_t>& ids,
                               const std::vector<float>& weights, const byte_row& row,
-                              expert_law law = expert_law::scaled) {
+                              expert_law law = expert_law::scaled, const byte_row& scales = {}) {
   byte_row out(static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype), std::byte{0xCD});
-  simulated_expert_row(owner, 2, params, ids, weights, row.data(), out.data(), law);
+  simulated_expert_row(owner, 2, params, ids, weights, row.data(), scales.empty() ? nullptr : scales.data(), out.data(),
+                       law);
   return tests::bits_of<Bits>(out);
 }
 
@@ -136,44 +138,102 @@ TEST(simulated_expert, a_format_equal_to_the_dtype_travels_as_elements) {
             (std::vector<u16>{0x3C00, 0x0001}));
 }
 
-constexpr std::byte minus_one{0x80};   // int8 -128
-constexpr std::byte nearly_one{0x7F};  // int8 127
-constexpr std::byte smallest{0x01};
-
-TEST(simulated_expert, opaque_bytes_one_per_element) {
-  comm_params params = params_of(1, 3, dtype::bf16);
-  params.dispatch_format = dispatch_format::mxfp8;
-  EXPECT_EQ(expert_bits<u16>(0, params, {63}, {}, {minus_one, nearly_one, smallest}),
-            (std::vector<u16>{0xBF80, 0x3F7E, 0x3C00}));  // -1, 127/128, 1/128
-}
-
-TEST(simulated_expert, opaque_bytes_shared_by_elements) {  // 5 elements in 3 bytes: floor(j * 3 / 5) = 0 0 1 1 2
-  comm_params params = params_of(1, 5, dtype::bf16);
-  params.dispatch_format = dispatch_format::nvfp4;
-  EXPECT_EQ(expert_bits<u16>(0, params, {63}, {}, {minus_one, nearly_one, smallest}),
-            (std::vector<u16>{0xBF80, 0xBF80, 0x3F7E, 0x3F7E, 0x3C00}));
-}
-
-TEST(simulated_expert, opaque_bytes_more_than_elements) {  // bf16 rows and an fp32 result: every other byte
-  comm_params params = params_of(1, 3, dtype::fp32);
+TEST(simulated_expert, a_format_of_another_type_is_widened_from_its_own) {
+  comm_params params = params_of(1, 2, dtype::fp32);
   params.dispatch_format = dispatch_format::bf16;
-  EXPECT_EQ(expert_bits<u32>(0, params, {63}, {}, {minus_one, {}, nearly_one, {}, smallest, {}}),
-            (std::vector<u32>{0xBF800000, 0x3F7E0000, 0x3C000000}));
+  EXPECT_EQ(expert_bits<u32>(0, params, {63}, {}, tests::row_of<u16>({0x3F80, 0xC000})),
+            (std::vector<u32>{0x3F800000, 0xC0000000}));
+  params = params_of(1, 2, dtype::bf16);
+  params.dispatch_format = dispatch_format::fp16;
+  EXPECT_EQ(expert_bits<u16>(0, params, {63}, {}, tests::row_of<u16>({0x3C00, 0xC000})),
+            (std::vector<u16>{0x3F80, 0xC000}));
 }
 
-TEST(simulated_expert, long_opaque_rows_follow_the_formula) {
+byte_row bytes_from(std::initializer_list<unsigned> values) {
+  byte_row row;
+  for (const unsigned value : values) row.push_back(static_cast<std::byte>(value));
+  return row;
+}
+
+/// What expert 63 of rank 0, whose factor is 1, makes of a row in bf16.
+std::vector<u16> from_scaled(dispatch_format format, std::int64_t hidden_size, const byte_row& row,
+                             const byte_row& scales) {
+  comm_params params = params_of(1, hidden_size, dtype::bf16);
+  params.dispatch_format = format;
+  EXPECT_EQ(row.size(), params.dispatch_bytes().hidden_states);
+  EXPECT_EQ(scales.size(), params.dispatch_bytes().hidden_states_scale);
+  return expert_bits<u16>(0, params, {63}, {}, row, expert_law::scaled, scales);
+}
+
+TEST(simulated_expert, reads_fp8_with_a_tensor_scale_of_1) {
+  EXPECT_EQ(from_scaled(dispatch_format::fp8, 4, bytes_from({0x38, 0xC0, 0x01, 0x7E}), {}),
+            (std::vector<u16>{0x3F80, 0xC000, 0x3B00, 0x43E0}));  // 1, -2, 2^-9, 448
+}
+
+TEST(simulated_expert, reads_fp8_block128_with_a_scale_for_128_elements) {
+  const auto scales = bytes_from({0x00, 0x00, 0x40, 0x40, 0x00, 0x00, 0x80, 0x3E});  // 3, 1/4
+  std::vector<u16> expected(128, 0x4040);
+  expected.push_back(0x3E80);
+  EXPECT_EQ(from_scaled(dispatch_format::fp8_block128, 129, byte_row(129, std::byte{0x38}), scales), expected);
+}
+
+TEST(simulated_expert, reads_mxfp8_with_a_power_of_two_for_32_elements) {
+  std::vector<u16> expected(32, 0x4000);  // 2
+  expected.push_back(0x3F00);             // 1/2
+  EXPECT_EQ(from_scaled(dispatch_format::mxfp8, 33, byte_row(33, std::byte{0x38}), bytes_from({0x80, 0x7E})), expected);
+}
+
+TEST(simulated_expert, reads_mxfp4_two_elements_a_byte) {
+  EXPECT_EQ(from_scaled(dispatch_format::mxfp4, 3, bytes_from({0x79, 0x01}), bytes_from({0x81})),
+            (std::vector<u16>{0xC000, 0x41C0, 0x4000}));  // 4 times -1/2, 6, 1/2
+}
+
+TEST(simulated_expert, reads_nvfp4_with_an_e4m3_scale_for_16_elements) {
+  auto row = byte_row(9, std::byte{0});
+  row[0] = std::byte{0x42};
+  row[8] = std::byte{0x0D};
+  std::vector<u16> expected(17, 0);
+  expected[0] = 0x4000;   // 2 times 1
+  expected[1] = 0x4080;   // 2 times 2
+  expected[16] = 0xC090;  // 1.5 times -3
+  EXPECT_EQ(from_scaled(dispatch_format::nvfp4, 17, row, bytes_from({0x40, 0x3C})), expected);
+}
+
+TEST(simulated_expert, rounds_the_scaled_element_before_the_factor) {
+  // 9/8 (1 + 4u) 3/2 with u = 2^-23: 9/8 + 4.5u is a tie, to 9/8 + 4u, times 3/2 is 27/16 + 6u. Scale times factor
+  // first, or one rounding at the end, would give 27/16 + 7u.
+  comm_params params = params_of(1, 1, dtype::fp32);
+  params.dispatch_format = dispatch_format::fp8_block128;
+  EXPECT_EQ(expert_bits<u32>(0, params, {63}, {1.5F}, bytes_from({0x39}), expert_law::scaled,
+                             bytes_from({0x04, 0x00, 0x80, 0x3F})),
+            (std::vector<u32>{0x3FD80006}));
+}
+
+TEST(simulated_expert, scales_that_are_nan_or_infinite_count_as_they_are) {
+  EXPECT_EQ(from_scaled(dispatch_format::mxfp8, 2, bytes_from({0x38, 0x00}), bytes_from({0xFF})),
+            (std::vector<u16>{0x7FFF, 0x7FFF}));
+  EXPECT_EQ(from_scaled(dispatch_format::nvfp4, 2, bytes_from({0x22}), bytes_from({0xFF})),
+            (std::vector<u16>{0x7FFF, 0x7FFF}));
+  EXPECT_EQ(from_scaled(dispatch_format::fp8_block128, 3, bytes_from({0xB8, 0x00, 0x7F}),
+                        bytes_from({0x00, 0x00, 0x80, 0x7F})),
+            (std::vector<u16>{0xFF80, 0x7FFF, 0x7FFF}));  // -1, 0 and NaN times infinity
+}
+
+TEST(simulated_expert, long_scaled_rows_are_read_piece_by_piece_as_a_whole) {
   std::mt19937_64 random(3);
-  for (const std::int64_t hidden_size : {4096, 4099}) {  // longer than the blocks it is worked in; even and odd
-    for (const dispatch_format format : {dispatch_format::fp8, dispatch_format::mxfp4, dispatch_format::fp16}) {
+  for (const std::int64_t hidden_size : {4096, 4099}) {  // longer than the pieces it is worked in; even and odd
+    for (const dispatch_format format : {dispatch_format::fp8, dispatch_format::fp8_block128, dispatch_format::mxfp8,
+                                         dispatch_format::nvfp4, dispatch_format::mxfp4}) {
       comm_params params = params_of(1, hidden_size, dtype::fp32);
       params.dispatch_format = format;
-      const std::size_t row_bytes = params.dispatch_bytes().hidden_states;
-      const byte_row row = tests::random_row(random, row_bytes);
-      const auto out = expert_bits<u32>(0, params, {63}, {}, row);
+      const auto bytes = params.dispatch_bytes();
+      const byte_row row = tests::random_row(random, bytes.hidden_states);
+      const byte_row scales = tests::random_row(random, bytes.hidden_states_scale);
+      std::vector<float> expected(static_cast<std::size_t>(hidden_size));
+      dequantise_row(format, row.data(), scales.data(), 1, expected);
+      const auto out = expert_bits<u32>(0, params, {63}, {}, row, expert_law::scaled, scales);
       for (std::size_t j = 0; j < out.size(); ++j) {
-        const int byte = std::to_integer<int>(row[j * row_bytes / out.size()]);
-        const float expected = static_cast<float>(byte < 128 ? byte : byte - 256) / 128.0F;
-        ASSERT_EQ(std::bit_cast<float>(out[j]), expected) << to_string(format) << " element " << j;
+        ASSERT_EQ(out[j], fp32_to_bits(expected[j])) << to_string(format) << " element " << j;
       }
     }
   }

@@ -235,7 +235,7 @@ TEST(step_laws, nan_rows_stay_alone_and_the_others_are_exact) {
     byte_row out(row.size());
     const auto& ids = routing[static_cast<std::size_t>(source)].topk_ids;
     simulated_expert_row(owner, 2, shape.params, std::span(ids).subspan(static_cast<std::size_t>(token) * 8, 8),
-                         weights, row.data(), out.data());
+                         weights, row.data(), nullptr, out.data());
     return out;
   });
   for (int source = 0; source < 2; ++source) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "bench_shapes.hpp"
 #include "numbers.hpp"
 #include "switchyard/harness/scenario_error.hpp"
 
@@ -18,13 +19,6 @@ harness::routing_law routing_of(const std::string& word) {
     if (to_string(law) == word) return law;
   }
   throw harness::input_error("--routing: " + word + ": must be one of uniform, balanced, local, remote");
-}
-
-/// The words of an option that takes a list, as they were given.
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& one : words) text += (text.empty() ? "" : ",") + one;
-  return text;
 }
 
 choice lamport_of(const std::string& word) {
@@ -82,6 +76,7 @@ void add_step_options(CLI::App& command, bench_arguments& into) {
 void add_bench_options(CLI::App& command, bench_arguments& into) {
   add_step_options(command, into);
   command.add_option("--tokens", into.tokens, "Tokens per rank, one point each")->type_name("N,...")->delimiter(',');
+  add_shape_options(command, into);
   command.add_option("--rates", into.rates, "More rates: logical, selection; both count bytes that cross no link")
       ->type_name("NAME,...")
       ->delimiter(',');
@@ -122,6 +117,10 @@ void add_bench_options(CLI::App& command, bench_arguments& into) {
       "Every point is compared with the golden model before and after it is timed. The headline is the median over\n"
       "launches of (time of a graph / its steps), of the slowest rank in each launch. Beside it stand cold and eager\n"
       "times, the phases, and the fastest NCCL variant whose result is right, measured by the same method.\n"
+      "Lists of --hidden, --top-k, --experts, --format and --low-precision-combine make a grid: every combination is\n"
+      "measured at every count of tokens. After the tables stand the points that are slower than NCCL, and dispatch "
+      "of\n"
+      "formats beside bf16.\n"
       "With --transports fence,lamport,auto the crossover is told, and where auto is not as good as the better of "
       "both.\n"
       "README.md tells more. Exit codes: 0 measured; 2 a result was wrong; 3 no CUDA or too few GPUs; 5 usage.");
@@ -154,6 +153,10 @@ harness::bench_options read_bench_options(const bench_arguments& arguments) {
   options.routing = routing_of(arguments.routing);
   options.transports = transports_of(arguments);
   options.variants = variants_of(arguments);
+  if (!options.variants.empty() && options.shapes.size() > 1) {
+    throw harness::input_error("--variants: are measured of one shape at a time, not of " +
+                               std::to_string(options.shapes.size()));
+  }
   options.lamport = lamport_of(arguments.lamport);
   options.lamport_max_tokens = parse_count_within("--lamport-max-tokens", arguments.lamport_max_tokens, 1, most_tokens);
   options.host_jitter_us =
@@ -177,6 +180,7 @@ harness::bench_options read_bench_options(const bench_arguments& arguments) {
   options.params.dtype = profile.dtype;
   options.params.dispatch_format = profile.dispatch_format;
   options.params.max_tokens_per_rank = options.tokens.back();
+  read_shapes(arguments, options);
   return options;
 }
 
@@ -208,6 +212,8 @@ std::vector<std::string> bench_command_again(const bench_arguments& arguments, c
   if (arguments.graph_launches != bench_arguments().graph_launches) {
     command.insert(command.end(), {"--graph-launches", arguments.graph_launches});
   }
+  const auto shapes = shape_options_again(arguments);
+  command.insert(command.end(), shapes.begin(), shapes.end());
   const bool several = !arguments.transports.empty();
   command.insert(command.end(),
                  {several ? "--transports" : "--lamport", several ? joined(arguments.transports) : arguments.lamport});

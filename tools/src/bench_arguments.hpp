@@ -16,6 +16,12 @@ struct bench_arguments {
   std::vector<std::string> as_called;  ///< for the record
   std::string profile = "deepseek_v3";
   std::vector<std::string> tokens{"1", "4", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096", "8192"};
+  // Lists whose every combination is a shape; empty: as the profile says.
+  std::vector<std::string> hidden_sizes;
+  std::vector<std::string> top_ks;
+  std::vector<std::string> num_experts;
+  std::vector<std::string> formats;
+  std::vector<std::string> low_precision_combines;
   std::string ranks = "2";
   std::string graph_launches = "30";
   std::string steps = "40";

@@ -23,7 +23,7 @@ harness::exit_code repeat_bench(const bench_arguments& arguments, const harness:
   const auto points = harness::collect_repeats(command, repeats, bench_patience(options), note);
   for (const auto& point : points) file.write(harness::to_json(point));
   std::cout << harness::repeat_table(points);
-  conclude_transports(options, harness::trips_of(points), file);
+  conclude_transports(options, points, file);
   const bool complete = !points.empty() && std::ranges::all_of(points, [&](const auto& point) {
     return point.round_trip_us.size() == static_cast<std::size_t>(repeats);
   });

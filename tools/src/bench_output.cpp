@@ -6,6 +6,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "switchyard/harness/bench_grid.hpp"
 #include "switchyard/harness/machine.hpp"
 #include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/scenario_error.hpp"
@@ -95,11 +96,15 @@ std::vector<harness::bench_point> bench_output::compared_points() const {
 void bench_output::conclude() {
   const auto compared = compared_points();
   if (!nccl_.empty()) {
-    for (const auto& point : compared) file_.write(harness::nccl_best_json(nccl_, point.tokens));
+    for (const auto& point : compared) file_.write(harness::nccl_best_json(nccl_, point.shape, point.tokens));
   }
   std::cout << harness::bench_table(points_, link_, rates_) << '\n'
             << harness::nccl_table(compared, link_, library_, nccl_);
-  conclude_transports(options_, harness::trips_of(points_), file_);
+  if (const auto grid = harness::summarise_grid(compared, points_, nccl_); !grid.empty()) {
+    file_.write(harness::to_json(grid));
+    std::cout << '\n' << harness::grid_text(grid);
+  }
+  conclude_transports(options_, points_, file_);
   auto all = points_;
   std::ranges::copy(varied_points_, std::back_inserter(all));
   conclude_variants(all, file_);
@@ -111,17 +116,49 @@ void conclude_variants(std::span<const harness::bench_point> points, line_file& 
   if (!compared.empty()) std::cout << '\n' << harness::variants_text(compared);
 }
 
-void conclude_transports(const harness::bench_options& options, std::span<const harness::trip_samples> trips,
-                         line_file& file) {
+namespace {
+
+/// Of the points of one shape.
+void conclude_shape(const harness::bench_options& options, const harness::bench_shape& shape,
+                    std::span<const harness::trip_samples> trips, line_file& file) {
+  const auto crossover = harness::crossover_of(harness::compare_transports(trips));
+  const auto write = [&](nlohmann::ordered_json record) {
+    record["shape"] = harness::to_json(shape);
+    file.write(record);
+  };
+  write(harness::to_json(crossover));
+  std::cout << '\n';
+  if (options.shapes.size() > 1) std::cout << harness::shape_text(shape) << '\n';
+  std::cout << harness::crossover_text(crossover);
+  if (std::ranges::count(options.transports, harness::bench_transport::automatic) == 0) return;
+  const auto verdicts = harness::check_auto(trips);
+  write(harness::auto_check_json(verdicts));
+  std::cout << harness::auto_check_text(verdicts);
+}
+
+template <class Point>
+void conclude_shapes(const harness::bench_options& options, const std::vector<Point>& points, line_file& file) {
   const auto asked = [&](harness::bench_transport which) { return std::ranges::count(options.transports, which) != 0; };
   if (!asked(harness::bench_transport::fence) || !asked(harness::bench_transport::lamport)) return;
-  const auto crossover = harness::crossover_of(harness::compare_transports(trips));
-  file.write(harness::to_json(crossover));
-  std::cout << '\n' << harness::crossover_text(crossover);
-  if (!asked(harness::bench_transport::automatic)) return;
-  const auto verdicts = harness::check_auto(trips);
-  file.write(harness::auto_check_json(verdicts));
-  std::cout << harness::auto_check_text(verdicts);
+  for (const auto& one : harness::options_of_shapes(options)) {
+    const auto shape = harness::shape_of(one.params, one.low_precision_combine);
+    std::vector<Point> of_shape;
+    std::ranges::copy_if(points, std::back_inserter(of_shape),
+                         [&](const Point& point) { return point.shape == shape; });
+    conclude_shape(options, shape, harness::trips_of(of_shape), file);
+  }
+}
+
+}  // namespace
+
+void conclude_transports(const harness::bench_options& options, const std::vector<harness::bench_point>& points,
+                         line_file& file) {
+  conclude_shapes(options, points, file);
+}
+
+void conclude_transports(const harness::bench_options& options, const std::vector<harness::repeated_point>& points,
+                         line_file& file) {
+  conclude_shapes(options, points, file);
 }
 
 bool measure_or_tell(const std::string& command, const std::function<void()>& measure) {

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -41,7 +40,7 @@ class bench_output final : public harness::bench_observer, public harness::nccl_
   void point(const harness::bench_point& measured) override;
   void nccl_found(const harness::nccl_library& used) override;
   void measured(const harness::nccl_measurement& one) override;
-  /// Which yardstick was the fastest, and all of it as tables.
+  /// Which yardstick was the fastest, all of it as tables, and what the grid comes to.
   void conclude();
 
  private:
@@ -61,8 +60,10 @@ class bench_output final : public harness::bench_observer, public harness::nccl_
 /// What each variant takes against the usual, to file and standard output.
 void conclude_variants(std::span<const harness::bench_point> points, line_file& file);
 
-/// Crossover and check of auto, to file and standard output; each where its transports were asked for.
-void conclude_transports(const harness::bench_options& options, std::span<const harness::trip_samples> trips,
+/// Crossover and check of auto of every shape, to file and standard output; each where its transports were asked for.
+void conclude_transports(const harness::bench_options& options, const std::vector<harness::bench_point>& points,
+                         line_file& file);
+void conclude_transports(const harness::bench_options& options, const std::vector<harness::repeated_point>& points,
                          line_file& file);
 
 /// Runs `measure`. What can go wrong in it with the library or the GPUs is told: a line on standard error that begins

@@ -183,6 +183,56 @@ TEST(bench_output, transports_have_rows_records_a_crossover_and_a_check) {
   EXPECT_EQ(records[8]["within"], true);
 }
 
+// 16 tokens of two shapes by two transports: lamport is faster for the one, fence for the other.
+TEST(bench_output, a_grid_has_a_summary_and_a_crossover_of_every_shape) {
+  const auto path = testing::TempDir() + "grid.jsonl";
+  auto options = options_of({bench_transport::fence, bench_transport::lamport});
+  options.params = {.num_experts = 256, .top_k = 8, .max_tokens_per_rank = 16, .hidden_size = 7168};
+  const auto bf16 = harness::shape_of(options.params, low_precision::none);
+  auto mxfp8 = bf16;
+  mxfp8.dispatch_format = dispatch_format::mxfp8;
+  options.shapes = {bf16, mxfp8};
+  const auto at = [](const harness::bench_shape& shape, bench_transport asked, double us, std::uint64_t bytes) {
+    auto point = point_of(16, asked, asked == bench_transport::fence ? transport::fence : transport::lamport, us);
+    point.shape = shape;
+    point.dispatch.bytes.remote_bytes = bytes;
+    return point;
+  };
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    bench_output output(options, {}, path);
+    output.link(link());
+    output.point(at(bf16, bench_transport::fence, 20, 14336));
+    output.point(at(bf16, bench_transport::lamport, 16, 14336));
+    output.point(at(mxfp8, bench_transport::fence, 10, 7392));
+    output.point(at(mxfp8, bench_transport::lamport, 12, 7392));
+    for (const auto& shape : options.shapes) {
+      output.measured({16, harness::nccl_scheme::all_gather, {}, {}, {{5}, {5}}, {{15}, {15}}, shape});
+    }
+    output.conclude();
+  }
+  (void)testing::internal::GetCapturedStderr();
+  const auto out = testing::internal::GetCapturedStdout();
+  for (const auto* const text :
+       {"yardsticks: slower beyond max(5 %, 0.3 us, A/A noise) in 1 of 2 round trips\n"
+        "  hidden 7168, top-8 of 256, bf16, 16 tokens: fence 20.01 us, all_gather 15.00 us, allowed 15.75 us\n",
+        "| hidden 7168, top-8 of 256, mxfp8 | 16 | fence | 5.00 | 10.00 | 0.500 | 0.516 |\n",
+        "| hidden 7168, top-8 of 256, mxfp8 | 16 | lamport | 6.00 | 8.00 | 0.750 | 0.516 |\n",
+        "\nhidden 7168, top-8 of 256, bf16\ncrossover: beyond the last point: lamport is at most fence at 16 tokens\n",
+        "\nhidden 7168, top-8 of 256, mxfp8\ncrossover: none"}) {
+    EXPECT_NE(out.find(text), std::string::npos) << text << '\n' << out;
+  }
+  std::ifstream file(path);
+  std::vector<nlohmann::json> records;
+  for (std::string line; std::getline(file, line);) records.push_back(nlohmann::json::parse(line));
+  std::filesystem::remove(path);
+  ASSERT_EQ(records.size(), 12U);  // link, 4 points, 2 of NCCL, 2 best, grid, 2 crossovers
+  EXPECT_EQ(records[9]["record"], "bench_grid");
+  EXPECT_EQ(records[10]["shape"]["dispatch_format"], nullptr);
+  EXPECT_EQ(records[11]["shape"]["dispatch_format"], "mxfp8");
+}
+
 TEST(bench_output, one_transport_has_nothing_to_cross) {
   std::vector<nlohmann::json> records;
   EXPECT_EQ(concluded({bench_transport::automatic}, records).find("crossover"), std::string::npos);

@@ -166,6 +166,33 @@ class Plot(unittest.TestCase):
         self.assertEqual(list(lines), ["fence", plot_bench.FLOOR_NAME, plot_bench.NCCL_NAMES["all_gather"]])
         self.assertTrue(all(len(points) == 1 for points in lines.values()))
 
+    def test_one_shape_of_a_grid_is_drawn(self):
+        names = ("hidden_size", "top_k", "num_experts", "dtype")
+        records = [json.loads(json.dumps(record)) for record in shipped_records()]
+        options = records[0]["options"]
+        shape = {**{name: options.pop(name) for name in names}, "dispatch_format": None, "low_precision_combine": "none"}
+        small = {**shape, "hidden_size": 2880, "dispatch_format": "nvfp4"}
+        options["shapes"] = [{**one, "dispatch_bytes_per_token": 9, "combine_bytes_per_token": 9} for one in (shape, small)]
+        points = [record for record in records if record["record"] == "bench_point"]
+        for point in points:
+            point["shape"] = shape
+        faster = [json.loads(json.dumps({**point, "shape": small})) for point in points]
+        for point in faster:
+            point["round_trip"]["time_us"] /= 2
+        file = self.write("grid.jsonl", records[:1] + points + faster)
+        first, texts = self.draw(file, "--shape", "1")
+        self.assertTrue(any("hidden 7168, top-8 of 256, bf16" in text for text in texts))
+        second, texts = self.draw(file, "--shape", "2")
+        self.assertTrue(any("hidden 2880, top-8 of 256, nvfp4" in text for text in texts))
+        for drawn, of_shape, number in ((first, points, "1"), (second, faster, "2")):
+            alone = self.write("alone.jsonl", records[:1] + of_shape)
+            self.assertEqual(drawn, self.draw(alone, "--shape", number)[0])
+        self.assertNotEqual(first, second)
+        for arguments, said in (((), "--shape N says which"), (("--shape", "3"), "no shape 3")):
+            code, text = self.run_tool(file, *arguments, "--out", self.path("x"))
+            self.assertEqual(code, 5)
+            self.assertIn(said, text)
+
     def test_what_cannot_be_drawn_is_told(self):
         header = shipped_records()[:1]
         self.assertEqual(self.run_tool(self.write("none.jsonl", header), "--out", self.path("x"))[0], 3)

@@ -70,6 +70,17 @@ phase_bytes phase_bytes_of(const reference::step_shape& shape, std::span<const r
   return most;
 }
 
+phase_bytes dispatch_bytes_of(const reference::step_shape& shape, std::span<const reference::rank_routing> routing) {
+  const auto meta = static_cast<std::size_t>(shape.params.top_k) * (sizeof(std::int32_t) + sizeof(float));
+  return phase_bytes_of(shape, routing, shape.params.dispatch_bytes_per_token(), meta);
+}
+
+phase_bytes combine_bytes_of(const reference::step_shape& shape, std::span<const reference::rank_routing> routing,
+                             low_precision combine) {
+  const auto row = combine_bytes_of(combine, shape.params.dtype, static_cast<std::size_t>(shape.params.hidden_size));
+  return phase_bytes_of(shape, routing, row, 0);
+}
+
 std::optional<clock_offset> offset_of(std::span<const clock_exchange> exchanges) {
   if (exchanges.empty()) return std::nullopt;
   const auto took = [](const clock_exchange& one) { return one.returned_ns - one.sent_ns; };

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "expert_pattern.hpp"
+#include "switchyard/harness/verifier.hpp"
+#include "switchyard/reference/low_precision_combine.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -61,10 +63,22 @@ void bench_check::compare_views(const timed_rank& on, const dispatch_result& vie
     is.assign(ids.data() + row * id_bytes, ids.data() + (row + 1) * id_bytes);
     if (std::memcmp(is.data(), should_be, id_bytes) != 0) refuse_row("topk_ids", on.rank, token, is, should_be);
     if (token < 0 || !is_sampled(token)) continue;
-    copy_back(is, views.hidden_states.data + row * views.hidden_states.row_bytes, views.hidden_states.row_bytes);
-    should_be = inputs_.row(payload_kind::hidden_states, source, token);
-    if (std::memcmp(is.data(), should_be, is.size()) != 0) refuse_row("hidden_states", on.rank, token, is, should_be);
-    ++rows_;
+    for (const auto kind :
+         {payload_kind::hidden_states, payload_kind::hidden_states_scale, payload_kind::topk_weights}) {
+      const auto bytes = inputs_.row_bytes(kind);
+      if (bytes == 0) continue;
+      const auto& view = view_of(views, kind);
+      if (view.row_bytes != bytes) {
+        throw wrong_result("rank " + std::to_string(on.rank) + ": rows of " + std::string(to_string(kind)) + " have " +
+                           std::to_string(view.row_bytes) + " bytes, must have " + std::to_string(bytes));
+      }
+      copy_back(is, view.data + row * bytes, bytes);
+      should_be = inputs_.row(kind, source, token);
+      if (std::memcmp(is.data(), should_be, bytes) != 0) {
+        refuse_row(std::string(to_string(kind)), on.rank, token, is, should_be);
+      }
+      ++rows_;
+    }
   }
 }
 
@@ -94,8 +108,8 @@ void bench_check::compare_outputs(bench_group& group) {
         }
       }
       for (const auto& values : made) rows.push_back(reinterpret_cast<const std::byte*>(values.data()));
-      reference::combine_token(rows, owners, elements, options_.params.dtype, reference::sum_order::slot_order,
-                               should_be.data());
+      reference::combine_token_in(options_.low_precision_combine, rows, owners, elements, options_.params.dtype,
+                                  reference::sum_order::slot_order, should_be.data());
       copy_back(is, bytes_of(group.of(one).output) + static_cast<std::size_t>(token) * should_be.size(),
                 should_be.size());
       if (is != should_be) refuse_row("output", one.rank, token, is, should_be.data());
@@ -141,7 +155,7 @@ void bench_check::run_step(bench_group& group) {
 std::string bench_check::describe() const {
   const auto which =
       stride_ == 1 ? std::string("every token") : "every " + std::to_string(stride_) + ". token and the last";
-  return "counts and ids of all rows; hidden states and outputs of " + which;
+  return "counts and ids of all rows; hidden states, their scales, weights and outputs of " + which;
 }
 
 }  // namespace switchyard::harness

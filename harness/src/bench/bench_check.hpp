@@ -6,8 +6,8 @@
 
 namespace switchyard::harness {
 
-/// Compares with the golden model: all counts and ids of the views; hidden states and outputs of all tokens up to
-/// 256, of so manieth ones, the last one included, above. Nothing is timed.
+/// Compares with the golden model: all counts and ids of the views; hidden states, their scales, weights and outputs of
+/// all tokens up to 256, of so manieth ones, the last one included, above. Nothing is timed.
 class bench_check {
  public:
   bench_check(const bench_options& options, const bench_inputs& inputs, std::int64_t tokens);

@@ -14,6 +14,7 @@ one_sided_config config_for(const bench_options& options, const bench_way& way) 
   config.timeout = std::chrono::seconds(3);
   config.warmup_timeout = std::chrono::seconds(15);  // of construction too, which loads code
   config.enable_rank_mask = way.variant == bench_variant::masked;
+  config.low_precision_combine = options.low_precision_combine;
   switch (way.transport) {
     case bench_transport::fence: config.lamport = choice::off; break;
     case bench_transport::lamport:

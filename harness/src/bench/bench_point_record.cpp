@@ -117,6 +117,7 @@ json to_json(const bench_point& point, const link_yardstick& link, const extra_r
   json result;
   result["record"] = "bench_point";
   result["tokens"] = point.tokens;
+  result["shape"] = to_json(point.shape);
   result["transport"] = to_string(point.asked);
   result["taken"] = to_string(point.taken);
   result["taken_because"] = point.taken_because;

@@ -41,6 +41,20 @@ json machine_json(const bench_machine& machine) {
   return result;
 }
 
+/// Each with what a token takes.
+json shapes_json(const bench_options& options) {
+  json list = json::array();
+  for (const auto& one : options_of_shapes(options)) {
+    const auto combine = one.low_precision_combine;
+    const auto hidden_size = static_cast<std::size_t>(one.params.hidden_size);
+    auto shape = to_json(shape_of(one.params, combine));
+    shape["dispatch_bytes_per_token"] = one.params.dispatch_bytes_per_token();
+    shape["combine_bytes_per_token"] = combine_bytes_of(combine, one.params.dtype, hidden_size);
+    list.push_back(std::move(shape));
+  }
+  return list;
+}
+
 gate::testbed testbed_of(const environment& where, const bench_machine& machine) {
   gate::testbed bed;
   bed.gpus = static_cast<int>(machine.gpus.size());
@@ -95,11 +109,8 @@ json bench_header_json(const environment& where, const bench_machine& machine, c
   for (const auto which : options.variants) variants.push_back(to_string(which));
   header["options"] = {{"profile", options.profile},
                        {"ranks", options.ranks},
-                       {"hidden_size", options.params.hidden_size},
-                       {"top_k", options.params.top_k},
-                       {"num_experts", options.params.num_experts},
-                       {"dtype", std::string(to_string(options.params.dtype))},
-                       {"dispatch_bytes_per_token", options.params.dispatch_bytes_per_token()},
+                       {"shapes", shapes_json(options)},
+                       {"named_keys", options.named_keys},
                        {"routing", std::string(to_string(options.routing))},
                        {"tokens", options.tokens},
                        {"launches", options.launches},

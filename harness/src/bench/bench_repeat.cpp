@@ -8,6 +8,7 @@
 
 #include "bench_text.hpp"
 #include "child_lines.hpp"
+#include "shape_column.hpp"
 #include "switchyard/harness/bench_accounting.hpp"
 
 namespace switchyard::harness {
@@ -22,7 +23,12 @@ struct point_times {
 };
 
 /// What is measured again and again.
-using point_key = std::pair<std::int64_t, bench_transport>;
+struct point_key {
+  bench_shape shape;
+  std::int64_t tokens = 0;
+  bench_transport asked = bench_transport::automatic;
+  friend auto operator<=>(const point_key&, const point_key&) = default;
+};
 
 struct point_line {
   point_key key;
@@ -40,7 +46,7 @@ std::optional<point_line> point_in(const std::string& line) {
     if (!asked) return std::nullopt;
     const auto taken =
         record.at("taken").get<std::string>() == to_string(transport::lamport) ? transport::lamport : transport::fence;
-    return point_line{{record.at("tokens").get<std::int64_t>(), *asked},
+    return point_line{{bench_shape_from(record.at("shape")), record.at("tokens").get<std::int64_t>(), *asked},
                       taken,
                       {time("round_trip"), time("dispatch"), time("combine")}};
   } catch (const nlohmann::json::exception&) {
@@ -101,8 +107,9 @@ std::vector<repeated_point> collect_repeats(const std::vector<std::string>& comm
     for (const auto& [key, one] : of_process) {
       const auto& times = one.times;
       auto& point = points[key];
-      point.tokens = key.first;
-      point.asked = key.second;
+      point.shape = key.shape;
+      point.tokens = key.tokens;
+      point.asked = key.asked;
       point.taken = one.taken;
       point.round_trip_us.push_back(times.round_trip_us);
       point.dispatch_us.push_back(times.dispatch_us);
@@ -118,6 +125,7 @@ json to_json(const repeated_point& point) {
   json result;
   result["record"] = "bench_repeat";
   result["tokens"] = point.tokens;
+  result["shape"] = to_json(point.shape);
   result["transport"] = to_string(point.asked);
   result["taken"] = to_string(point.taken);
   result["processes"] = point.round_trip_us.size();
@@ -128,16 +136,15 @@ json to_json(const repeated_point& point) {
 }
 
 std::string repeat_table(const std::vector<repeated_point>& points) {
-  std::string table =
-      "| tokens | transport | processes | round trip us | spread us | A/A shift us | dispatch us | spread us | A/A "
-      "shift us | "
-      "combine us | spread us | A/A shift us |\n| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | "
-      "---: "
-      "| ---: |\n";
+  const shape_column shapes(points);
+  auto table = shapes.heading() + shapes.name() +
+               "| tokens | transport | processes | round trip us | spread us | A/A shift us | dispatch us | spread us "
+               "| A/A shift us | combine us | spread us | A/A shift us |\n" +
+               shapes.rule() + "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (const auto& point : points) {
-    table += "| " + std::to_string(point.tokens) + " | " + transport_text(point.asked, point.taken) + " | " +
-             std::to_string(point.round_trip_us.size()) + " |" + noise_cells(point.round_trip_us) +
-             noise_cells(point.dispatch_us) + noise_cells(point.combine_us) + '\n';
+    table += shapes.cell(point.shape) + "| " + std::to_string(point.tokens) + " | " +
+             transport_text(point.asked, point.taken) + " | " + std::to_string(point.round_trip_us.size()) + " |" +
+             noise_cells(point.round_trip_us) + noise_cells(point.dispatch_us) + noise_cells(point.combine_us) + '\n';
   }
   return table;
 }

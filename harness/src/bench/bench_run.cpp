@@ -11,17 +11,6 @@
 namespace switchyard::harness {
 namespace {
 
-phase_bytes bytes_of_phase(const bench_options& options, const bench_inputs& inputs, std::int64_t tokens, phase of) {
-  const reference::step_shape shape{options.ranks, options.params, tokens};
-  const auto routing = inputs.routing(tokens);
-  const auto meta = inputs.row_bytes(payload_kind::topk_ids) + inputs.row_bytes(payload_kind::topk_weights);
-  if (of == phase::dispatch) {
-    return phase_bytes_of(shape, routing, options.params.dispatch_bytes_per_token(), meta);
-  }
-  const auto row = static_cast<std::size_t>(options.params.hidden_size) * itemsize(options.params.dtype);
-  return phase_bytes_of(shape, routing, row, 0);
-}
-
 /// The columns beside the headline, of the way that the group uses.
 void measure_columns(const column_context& with, bench_check& check, bench_point& point) {
   for (const auto column : {time_eager, time_phases, time_streams}) {
@@ -35,6 +24,8 @@ void measure_columns(const column_context& with, bench_check& check, bench_point
 /// One point a way.
 std::vector<bench_point> measure_points(const column_context& with, const bench_inputs& inputs, std::int64_t tokens) {
   const auto& ways = with.group.ways();
+  const reference::step_shape step{with.options.ranks, with.options.params, tokens};
+  const auto routing = inputs.routing(tokens);
   std::vector<bench_point> points(ways.size());
   std::vector<bench_check> checks;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -43,12 +34,13 @@ std::vector<bench_point> measure_points(const column_context& with, const bench_
     check.run_step(with.group);
     auto& point = points[i];
     point.tokens = tokens;
+    point.shape = shape_of(with.options.params, with.options.low_precision_combine);
     point.asked = ways[i].transport;
     point.variant = ways[i].variant;
     point.taken = check.taken();
     point.taken_because = check.taken_because();
-    point.dispatch.bytes = bytes_of_phase(with.options, inputs, tokens, phase::dispatch);
-    point.combine.bytes = bytes_of_phase(with.options, inputs, tokens, phase::combine);
+    point.dispatch.bytes = dispatch_bytes_of(step, routing);
+    point.combine.bytes = combine_bytes_of(step, routing, with.options.low_precision_combine);
   }
   round_trips trips(with, tokens);
   trips.time(points);
@@ -63,6 +55,28 @@ std::vector<bench_point> measure_points(const column_context& with, const bench_
     points[i].checked_what = checks[i].describe();
   }
   return points;
+}
+
+/// Groups of different shapes do not exist side by side: all that one took it has given back when this returns.
+void measure_shape(const bench_options& options, const link_yardstick& link, const device_reader& reader,
+                   bench_observer& observer) {
+  observer.note(shape_text(shape_of(options.params, options.low_precision_combine)) + ": making the inputs of " +
+                std::to_string(options.params.max_tokens_per_rank) + " tokens per rank");
+  const bench_inputs inputs(options);
+  observer.note("connecting " + std::to_string(options.ranks) + " ranks");
+  bench_group group(options, inputs);
+  group.set_host_jitter_us(options.host_jitter_us);
+  for (auto due = options.tokens; !due.empty(); due = observer.further_tokens()) {
+    for (const auto tokens : due) {
+      observer.note("measuring " + std::to_string(tokens) + " tokens per rank");
+      for (const auto& point : measure_points({group, options, link, reader}, inputs, tokens)) observer.point(point);
+    }
+  }
+}
+
+link_yardstick measure_link_of(int ranks) {
+  timed_ranks group(ranks);
+  return measure_link(group);
 }
 
 }  // namespace
@@ -84,20 +98,10 @@ support bench_support(int ranks) {
 void run_bench(const bench_options& options, bench_observer& observer) {
   const device_reader reader(options.ranks);
   observer.machine(describe_machine(options.ranks, reader));
-  observer.note("making the inputs of " + std::to_string(options.params.max_tokens_per_rank) + " tokens per rank");
-  const bench_inputs inputs(options);
-  observer.note("connecting " + std::to_string(options.ranks) + " ranks");
-  bench_group group(options, inputs);
-  group.set_host_jitter_us(options.host_jitter_us);
   observer.note("measuring the link");
-  const auto link = measure_link(group);
+  const auto link = measure_link_of(options.ranks);
   observer.link(link);
-  for (auto due = options.tokens; !due.empty(); due = observer.further_tokens()) {
-    for (const auto tokens : due) {
-      observer.note("measuring " + std::to_string(tokens) + " tokens per rank");
-      for (const auto& point : measure_points({group, options, link, reader}, inputs, tokens)) observer.point(point);
-    }
-  }
+  for (const auto& of_shape : options_of_shapes(options)) measure_shape(of_shape, link, reader, observer);
 }
 
 }  // namespace switchyard::harness

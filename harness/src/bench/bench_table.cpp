@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points as a Markdown table.
 #include "bench_text.hpp"
+#include "shape_column.hpp"
 #include "switchyard/harness/bench_record.hpp"
 
 namespace switchyard::harness {
@@ -61,16 +62,17 @@ std::vector<table_column> columns_of(const extra_rates& rates) {
 
 std::string bench_table(const std::vector<bench_point>& points, const link_yardstick& link, const extra_rates& rates) {
   const auto columns = columns_of(rates);
-  std::string names = "|";
-  std::string rule = "|";
+  const shape_column shapes(points);
+  auto names = shapes.name() + '|';
+  auto rule = shapes.rule() + '|';
   for (const auto& one : columns) {
     names += ' ' + one.name + " |";
     rule += " ---: |";
   }
-  auto table = names + '\n' + rule + '\n';
+  auto table = shapes.heading() + names + '\n' + rule + '\n';
   for (const auto& point : points) {
     const auto figures = figures_of(point, link);
-    table += '|';
+    table += shapes.cell(point.shape) + '|';
     for (const auto& one : columns) table += ' ' + one.cell(point, figures) + " |";
     table += '\n';
   }

@@ -26,4 +26,17 @@ std::vector<bench_way> ways_of(const bench_options& options) {
   return ways;
 }
 
+std::vector<bench_options> options_of_shapes(const bench_options& options) {
+  auto alone = options;
+  alone.shapes.clear();
+  if (options.shapes.empty()) return {alone};
+  std::vector<bench_options> result;
+  for (const auto& shape : options.shapes) {
+    alone.params = params_of(shape, options.params);
+    alone.low_precision_combine = shape.low_precision_combine;
+    result.push_back(alone);
+  }
+  return result;
+}
+
 }  // namespace switchyard::harness

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -13,8 +12,8 @@ namespace switchyard::harness::gate {
 inline constexpr std::array bench_phases{"round_trip", "dispatch", "combine"};
 
 /// "bench/deepseek_v3@phase=dispatch,ranks=2,...", keys sorted, as in ids of cases. What the options of the bench are
-/// is part of it: other options, another scenario. Throws nlohmann::json::exception for options that lack one.
-std::string bench_scenario_id(const nlohmann::json& options, const std::string& phase, std::int64_t tokens,
-                              const std::string& transport);
+/// is part of it: other options, another scenario. Of the point's shape, what options named is: the rest is the
+/// profile's. `point`: as it is recorded. Throws nlohmann::json::exception for options or a point that lack something.
+std::string bench_scenario_id(const nlohmann::json& options, const std::string& phase, const nlohmann::json& point);
 
 }  // namespace switchyard::harness::gate

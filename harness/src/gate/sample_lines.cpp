@@ -9,10 +9,9 @@
 
 namespace switchyard::harness::gate {
 
-using json = nlohmann::ordered_json;
-
-json samples_header_json(const nlohmann::json& bench_header, int launches, const std::string& started) {
-  json header;
+nlohmann::ordered_json samples_header_json(const nlohmann::json& bench_header, int launches,
+                                           const std::string& started) {
+  nlohmann::ordered_json header;
   header["record"] = "samples_header";
   header["schema"] = samples_schema;
   header["started"] = started;
@@ -23,7 +22,7 @@ json samples_header_json(const nlohmann::json& bench_header, int launches, const
   return header;
 }
 
-json to_json(const sample_line& sample) {
+nlohmann::ordered_json to_json(const sample_line& sample) {
   return {{"record", "sample"},
           {"scenario", sample.scenario},
           {"launch", sample.launch},
@@ -31,11 +30,11 @@ json to_json(const sample_line& sample) {
           {"marked", sample.marked}};
 }
 
-json launch_failed_json(int launch, const std::string& why) {
+nlohmann::ordered_json launch_failed_json(int launch, const std::string& why) {
   return {{"record", "launch_failed"}, {"launch", launch}, {"why", why}};
 }
 
-json noise_json(const std::string& scenario, std::size_t launches, const aa_noise& noise) {
+nlohmann::ordered_json noise_json(const std::string& scenario, std::size_t launches, const aa_noise& noise) {
   return {{"record", "noise"},
           {"scenario", scenario},
           {"launches", launches},
@@ -47,7 +46,7 @@ json noise_json(const std::string& scenario, std::size_t launches, const aa_nois
           {"noise_percent", whole * noise.noise_us / noise.median_us}};
 }
 
-json samples_end_json(std::size_t samples, std::size_t failed_launches) {
+nlohmann::ordered_json samples_end_json(std::size_t samples, std::size_t failed_launches) {
   return {{"record", "samples_end"}, {"samples", samples}, {"failed_launches", failed_launches}};
 }
 
@@ -55,14 +54,12 @@ std::vector<sample_line> samples_in(const nlohmann::json& bench_line, const nloh
   std::vector<sample_line> samples;
   try {
     if (bench_line.at("record") != "bench_point") return samples;
-    const auto tokens = bench_line.at("tokens").get<std::int64_t>();
-    const auto transport = bench_line.at("transport").get<std::string>();
     const auto& round_trip = bench_line.at("round_trip");
     const auto marks = round_trip.find("marked_launches");
     const std::size_t marked = marks != round_trip.end() && marks->is_array() ? marks->size() : 0;
     for (const auto* phase : bench_phases) {
       const double time = bench_line.at(phase).at("time_us").get<double>();
-      samples.push_back({bench_scenario_id(options, phase, tokens, transport), launch, time, marked});
+      samples.push_back({bench_scenario_id(options, phase, bench_line), launch, time, marked});
     }
     return samples;
   } catch (const nlohmann::json::exception&) {

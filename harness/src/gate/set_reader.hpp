@@ -39,6 +39,7 @@ class set_reader {
   [[nodiscard]] int place_of(std::size_t launch) const;
   void read_samples_line(const json& line);
   void read_point(const json& line);
+  [[nodiscard]] bool announces_shape_of(const json& point) const;
   void read_case(const json& line);
   void end_file();
   void add(const std::string& id, int launch, double time_us, bool marked);

@@ -35,8 +35,13 @@ void set_reader::begin_bench(const json& header) {
   }
   take_build(need(header, "env"), testbed_of_bench(header));
   options_ = need(header, "options");
-  (void)bench_scenario_id(options_, "round_trip", 1, "auto");  // whole, or it throws here
-  due_ = need(options_, "tokens").size() * need(options_, "transports").size();
+  // Before schema 6 there was one shape, the profile's.
+  const auto shapes = options_.contains("shapes") ? need(options_, "shapes") : json::array({nullptr});
+  // Whole, or it throws here.
+  for (const auto& shape : shapes) {
+    (void)bench_scenario_id(options_, "round_trip", {{"tokens", 1}, {"transport", "auto"}, {"shape", shape}});
+  }
+  due_ = need(options_, "tokens").size() * need(options_, "transports").size() * shapes.size();
   ++set_.launches;
 }
 
@@ -46,16 +51,27 @@ void set_reader::read_point(const json& line) {
   if (record != "bench_point") return;  // link, yardsticks, what was made of points
   const auto tokens = static_cast<std::int64_t>(need_count(line, "tokens"));
   const auto transport = need_text(line, "transport");
-  if (!holds(options_["tokens"], tokens) || !holds(options_["transports"], transport)) {
+  if (!holds(options_["tokens"], tokens) || !holds(options_["transports"], transport) || !announces_shape_of(line)) {
     refuse_line("tokens " + std::to_string(tokens) + " over " + transport + " is no point that the header announces");
   }
   const auto& marks = need(line, "round_trip").find("marked_launches");
   const bool marked = marks != line["round_trip"].end() && marks->is_array() && !marks->empty();
   for (const auto* phase : bench_phases) {
-    add(bench_scenario_id(options_, phase, tokens, transport), first_launch_, need_time(need(line, phase), "time_us"),
-        marked);
+    add(bench_scenario_id(options_, phase, line), first_launch_, need_time(need(line, phase), "time_us"), marked);
   }
   samples_ -= bench_phases.size() - 1;  // counted are points
+}
+
+bool set_reader::announces_shape_of(const json& point) const {
+  if (!options_.contains("shapes")) return true;
+  // What a shape has beside is what follows from it.
+  const auto says = [&](json announced, const json& shape) {
+    for (const auto* key : {"dispatch_bytes_per_token", "combine_bytes_per_token"}) announced.erase(key);
+    return announced == shape;
+  };
+  const auto& shape = need(point, "shape");
+  return std::any_of(options_["shapes"].begin(), options_["shapes"].end(),
+                     [&](const json& one) { return one.is_object() && says(one, shape); });
 }
 
 void set_reader::begin_run(const json& header) {

@@ -56,11 +56,13 @@ void make_nans(dtype type, std::byte* row, std::size_t bytes) {
   }
 }
 
-void fill_ones(const comm_params& params, std::byte* row, std::size_t bytes) {
-  const std::uint64_t word = word_of_ones(rows_are_elements(params), params.dtype);
+void fill_constant(std::uint64_t word, std::byte* row, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += sizeof word)
     std::memcpy(row + at, &word, std::min(bytes - at, sizeof word));
 }
+
+/// bf16, which is not quantised either, where rows have no format.
+dispatch_format format_of(const comm_params& params) { return params.dispatch_format.value_or(dispatch_format::bf16); }
 
 }  // namespace
 
@@ -88,9 +90,13 @@ std::size_t payload_row_bytes(const case_spec& spec, payload_kind kind) noexcept
 }
 
 bool rows_are_elements(const comm_params& params) noexcept {
-  if (!params.dispatch_format) return true;
-  return (*params.dispatch_format == dispatch_format::bf16 && params.dtype == dtype::bf16) ||
-         (*params.dispatch_format == dispatch_format::fp16 && params.dtype == dtype::fp16);
+  return !params.dispatch_format || !reference::is_quantised(*params.dispatch_format);
+}
+
+dtype row_dtype(const comm_params& params) noexcept {
+  if (params.dispatch_format == dispatch_format::bf16) return dtype::bf16;
+  if (params.dispatch_format == dispatch_format::fp16) return dtype::fp16;
+  return params.dtype;
 }
 
 step_generator::step_generator(const case_spec& spec, std::uint64_t seed, int step)
@@ -129,10 +135,12 @@ void step_generator::fill_hidden_row(int rank, std::int64_t token, std::byte* ou
   const std::size_t bytes = row_bytes(payload_kind::hidden_states);
   const std::uint64_t key = row_key(random_use::hidden_states, rank, token);
   counter_random mode(row_key(random_use::row_mode, rank, token));
-  if (values_ == hidden_values::ones) return fill_ones(params_, out, bytes);
+  if (values_ == hidden_values::ones) {
+    return fill_constant(word_of_ones(random_use::hidden_states, format_of(params_), row_dtype(params_)), out, bytes);
+  }
   if (values_ == hidden_values::nan_rows && token % 4 == 3) {
     fill_words(key, {}, out, bytes);
-    return make_nans(params_.dtype, out, bytes);
+    return make_nans(row_dtype(params_), out, bytes);
   }
   if (values_ == hidden_values::hard_words) {
     for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
@@ -143,19 +151,23 @@ void step_generator::fill_hidden_row(int rank, std::int64_t token, std::byte* ou
   }
   const bool special = mode.chance(1, special_row_period) || values_ == hidden_values::bits;
   if (special || !rows_are_elements(params_)) return fill_words(key, {}, out, bytes);
-  fill_words(key, law_of(params_.dtype), out, bytes);
-  const std::size_t elements = bytes / itemsize(params_.dtype);
-  if (elements >= least_elements_for_zero) plant_negative_zero(params_.dtype, mode.below(elements), out);
+  const auto type = row_dtype(params_);
+  fill_words(key, law_of(type), out, bytes);
+  const std::size_t elements = bytes / itemsize(type);
+  if (elements >= least_elements_for_zero) plant_negative_zero(type, mode.below(elements), out);
 }
 
 void step_generator::fill_scale_row(int rank, std::int64_t token, std::byte* out) const {
   if (fill_quantised(rank, token, nullptr, out)) return;
-  fill_words(row_key(random_use::hidden_states_scale, rank, token), {}, out,
-             row_bytes(payload_kind::hidden_states_scale));
+  const auto bytes = row_bytes(payload_kind::hidden_states_scale);
+  if (values_ == hidden_values::ones) {
+    return fill_constant(word_of_ones(random_use::hidden_states_scale, format_of(params_), params_.dtype), out, bytes);
+  }
+  fill_words(row_key(random_use::hidden_states_scale, rank, token), {}, out, bytes);
 }
 
 bool step_generator::fill_quantised(int rank, std::int64_t token, std::byte* row, std::byte* scales) const {
-  const auto format = params_.dispatch_format.value_or(dispatch_format::bf16);
+  const auto format = format_of(params_);
   if (!has_quantised_rows(values_, format)) return false;
   if (counter_random(row_key(random_use::row_mode, rank, token)).chance(1, special_row_period)) return false;
   const auto elements = static_cast<std::size_t>(params_.hidden_size);

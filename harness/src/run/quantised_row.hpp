@@ -70,12 +70,13 @@ class quantised_row {
     std::int32_t least;
     std::uint64_t count;
   };
-  // As wide as the scales are without clamping; of fp8, which has none, within what e4m3 has.
+  // Of fp8, which has no scales, within what e4m3 has. Else wide enough for scales to tell rows apart, and narrow
+  // enough for experts' rows to stay finite in fp16, and for a sum to show each of its rows.
   [[nodiscard]] constexpr exponent_range exponents_of() const {
     switch (format_) {
-      case dispatch_format::fp8_block128: return {-16, 32};
+      case dispatch_format::fp8_block128:
       case dispatch_format::mxfp8:
-      case dispatch_format::mxfp4: return {-64, 128};
+      case dispatch_format::mxfp4: return {-8, 16};
       case dispatch_format::nvfp4: return {-7, 14};
       case dispatch_format::bf16:
       case dispatch_format::fp16:

@@ -104,8 +104,11 @@ void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_resu
   for (const auto& [data, bytes] : area.used) device_->fill(data, expert_poison, bytes);
   area.used.clear();
 
-  if (views.topk_ids.row_bytes != inputs.generator().row_bytes(payload_kind::topk_ids) ||
-      views.hidden_states.row_bytes != inputs.generator().row_bytes(payload_kind::hidden_states)) {
+  const auto as_sent = [&](payload_kind kind) {
+    return view_of(views, kind).row_bytes == inputs.generator().row_bytes(kind);
+  };
+  if (!as_sent(payload_kind::topk_ids) || !as_sent(payload_kind::hidden_states) ||
+      !as_sent(payload_kind::hidden_states_scale)) {
     throw std::runtime_error("the views of dispatch do not have the rows that were sent");
   }
   std::vector<std::byte> narrowed(row_bytes == full_bytes ? 0 : full_bytes);
@@ -120,8 +123,10 @@ void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_resu
         weights = {reinterpret_cast<const float*>(views.topk_weights.data + row * views.topk_weights.row_bytes), top_k};
       }
       const std::byte* hidden = views.hidden_states.data + row * views.hidden_states.row_bytes;
+      const auto& scales = views.hidden_states_scale;
+      const std::byte* scale_row = scales.data == nullptr ? nullptr : scales.data + row * scales.row_bytes;
       std::byte* out = draft + row * row_bytes;
-      reference::simulated_expert_row(rank_, inputs.ep_size(), params, {ids, top_k}, weights, hidden,
+      reference::simulated_expert_row(rank_, inputs.ep_size(), params, {ids, top_k}, weights, hidden, scale_row,
                                       narrowed.empty() ? out : narrowed.data(), spec_.experts);
       if (!narrowed.empty()) std::memcpy(out, narrowed.data(), row_bytes);
     }

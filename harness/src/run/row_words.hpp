@@ -35,14 +35,20 @@ constexpr element_law law_of(dtype type) {
   return {};
 }
 
-/// Eight bytes of a row of ones: every element is 1; every byte of an opaque format is 0x40, which the simulated
-/// experts read as 1/2.
-constexpr std::uint64_t word_of_ones(bool rows_are_elements, dtype type) {
-  if (!rows_are_elements) return 0x4040404040404040ULL;
+/// Eight bytes of a row of ones: every element is 1, and so is every scale. `use`: hidden_states or
+/// hidden_states_scale; `type`: of rows that are not quantised.
+constexpr std::uint64_t word_of_ones(random_use use, dispatch_format format, dtype type) {
+  constexpr std::uint64_t fp32_ones = 0x3F8000003F800000ULL;
+  constexpr std::uint64_t e4m3_ones = 0x3838383838383838ULL;
+  if (use == random_use::hidden_states_scale) {
+    if (format == dispatch_format::fp8_block128) return fp32_ones;
+    return format == dispatch_format::nvfp4 ? e4m3_ones : 0x7F7F7F7F7F7F7F7FULL;  // e4m3 or e8m0
+  }
+  if (reference::is_quantised(format)) return reference::is_four_bit(format) ? 0x2222222222222222ULL : e4m3_ones;
   switch (type) {
     case dtype::bf16: return 0x3F803F803F803F80ULL;
     case dtype::fp16: return 0x3C003C003C003C00ULL;
-    case dtype::fp32: return 0x3F8000003F800000ULL;
+    case dtype::fp32: return fp32_ones;
   }
   return 0;
 }
@@ -80,11 +86,11 @@ struct payload_law {
   std::uint64_t step = 0;
   random_use use = random_use::hidden_states;  ///< or hidden_states_scale, extra
   hidden_values values = hidden_values::random;
-  dtype type = dtype::bf16;
+  dtype type = dtype::bf16;  ///< of the elements of rows that are not quantised
   bool rows_are_elements = true;
   std::uint64_t row_bytes = 0;
-  dispatch_format format = dispatch_format::bf16;  ///< that rows are quantised to, if it has quantised rows
-  std::uint64_t hidden_size = 0;                   ///< of such rows
+  dispatch_format format = dispatch_format::bf16;  ///< of rows that have one; the default where they have none
+  std::uint64_t hidden_size = 0;                   ///< of quantised rows
 };
 
 /// Whether rows of hidden states and scales that are not special are quantised values; else they are random bytes.
@@ -110,12 +116,12 @@ class row_words {
       part_ = of.use == random_use::hidden_states ? part::hidden : part::scales;
       return;
     }
-    if (of.use != random_use::hidden_states) return;
     if (of.values == hidden_values::ones) {
-      constant_ = word_of_ones(of.rows_are_elements, of.type);
+      constant_ = word_of_ones(of.use, of.format, of.type);
       is_constant_ = true;
       return;
     }
+    if (of.use != random_use::hidden_states) return;
     if (of.values == hidden_values::nan_rows && token % 4 == 3) {
       nans_ = true;
       return;

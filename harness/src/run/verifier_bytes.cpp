@@ -43,7 +43,7 @@ std::uint64_t load_bits(const std::byte* bytes, std::size_t count) noexcept {
 
 std::size_t element_bytes(const comm_params& params, payload_kind kind) noexcept {
   switch (kind) {
-    case payload_kind::hidden_states: return rows_are_elements(params) ? itemsize(params.dtype) : 1;
+    case payload_kind::hidden_states: return rows_are_elements(params) ? itemsize(row_dtype(params)) : 1;
     case payload_kind::topk_ids:
     case payload_kind::topk_weights: return 4;
     case payload_kind::hidden_states_scale:

@@ -57,12 +57,14 @@ void rank_verifier::expected_output(const step_inputs& inputs, std::int64_t toke
   const auto weights = inputs.topk_weights(rank_, token);
   const auto owners = reference::owners_in_slot_order(ids, params.num_experts, inputs.ep_size(), inputs.plan().active);
   const std::byte* hidden = inputs.row(payload_kind::hidden_states, rank_, token);
+  const std::byte* scales = inputs.row(payload_kind::hidden_states_scale, rank_, token);
   const std::size_t row_bytes = static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype);
   auto& rows = rows_of_token_;
   rows.assign(owners.size(), nullptr);
   for (std::size_t i = 0; i < owners.size(); ++i) {
     std::byte* row = expert_rows_.data() + i * row_bytes;
-    reference::simulated_expert_row(owners[i], inputs.ep_size(), params, ids, weights, hidden, row, spec_.experts);
+    reference::simulated_expert_row(owners[i], inputs.ep_size(), params, ids, weights, hidden, scales, row,
+                                    spec_.experts);
     rows[i] = row;
   }
   reference::combine_token_in(spec_.low_precision_combine, rows, owners,

@@ -64,7 +64,7 @@ void read_values(case_spec& into, const settings_reader& from) {
   into.values = from.choice("values", all_hidden_values, into.values);
   into.experts = from.choice("experts", reference::all_expert_laws, into.experts);
   from.require(into.values != hidden_values::nan_rows || rows_are_elements(into.params), "values",
-               "needs hidden states that travel in dtype: the bytes of other formats are opaque");
+               "needs hidden states of bf16, fp16 or fp32: not every format with scales has NaNs");
 }
 
 void read_lateness(case_spec& into, const settings_reader& from) {

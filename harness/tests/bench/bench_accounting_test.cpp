@@ -90,6 +90,46 @@ TEST(bench_accounting, the_busier_direction_counts) {
   EXPECT_EQ(phase_bytes_of(two_ranks(), routing, row_bytes, 0).remote_bytes, 10 * row_bytes);
 }
 
+// Hidden states and scales of a remote row, 10 of them; ids and weights of two slots beside.
+TEST(bench_accounting, bytes_of_a_dispatch_are_those_of_its_format_with_scales) {
+  constexpr struct {
+    std::optional<dispatch_format> format;
+    std::uint64_t row_bytes;
+  } of_7168[] = {{std::nullopt, 14336},
+                 {dispatch_format::bf16, 14336},
+                 {dispatch_format::fp16, 14336},
+                 {dispatch_format::fp8, 7168},
+                 {dispatch_format::fp8_block128, 7168 + 4 * 56},
+                 {dispatch_format::mxfp8, 7168 + 224},
+                 {dispatch_format::nvfp4, 3584 + 448},
+                 {dispatch_format::mxfp4, 3584 + 224}};
+  for (const auto& one : of_7168) {
+    auto shape = two_ranks();
+    shape.params.dispatch_format = one.format;
+    const auto bytes = dispatch_bytes_of(shape, routing_with(10));
+    EXPECT_EQ(bytes.remote_bytes, 10 * one.row_bytes);
+    EXPECT_EQ(bytes.meta_bytes, 10U * 2 * (4 + 4));
+    EXPECT_EQ(dispatch_bytes_of(shape, routing_with(4)).local_bytes, 6 * one.row_bytes);
+  }
+  auto shape = two_ranks();
+  shape.params.hidden_size = 2880;
+  shape.params.dispatch_format = dispatch_format::fp8_block128;
+  EXPECT_EQ(dispatch_bytes_of(shape, routing_with(1)).remote_bytes, 2880U + 4 * 23) << "22.5 blocks";
+}
+
+TEST(bench_accounting, bytes_of_a_combine_are_those_of_its_precision_whatever_dispatch_sent) {
+  auto shape = two_ranks();
+  shape.params.dispatch_format = dispatch_format::nvfp4;
+  const auto remote = [&](low_precision combine) {
+    const auto bytes = combine_bytes_of(shape, routing_with(10), combine);
+    EXPECT_EQ(bytes.meta_bytes, 0U);
+    return bytes.remote_bytes;
+  };
+  EXPECT_EQ(remote(low_precision::none), 10 * row_bytes);
+  EXPECT_EQ(remote(low_precision::fp8), 10U * 7168);
+  EXPECT_EQ(remote(low_precision::fp8_block_scaled), 10U * (7168 + 4 * 56));
+}
+
 /// Clocks of two ranks round three phases; the second rank comes `late_us` late to the phase in the middle, and both
 /// leave it 10 us after that. Its clock is ahead by `ahead_ns`.
 std::vector<std::vector<std::uint64_t>> stamps_with(std::uint64_t late_us, std::uint64_t ahead_ns) {

@@ -56,6 +56,21 @@ TEST(bench_repeat, transports_are_kept_apart) {
   EXPECT_EQ(points[1].taken, transport::fence);
 }
 
+TEST(bench_repeat, shapes_are_kept_apart) {
+  auto other = sample_point(400'000);
+  other.shape = sample_grid_shape();
+  const auto lines =
+      to_json(sample_point(400'000), sample_link(), {}).dump() + '\n' + to_json(other, sample_link(), {}).dump();
+  const auto points =
+      collect_repeats({"/bin/sh", "-c", "echo '" + lines + "'"}, 2, std::chrono::seconds(10), [](const auto&) {});
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].shape, sample_shape());
+  EXPECT_EQ(points[1].shape, sample_grid_shape());
+  EXPECT_EQ(points[1].round_trip_us.size(), 2U);
+  EXPECT_NE(repeat_table(points).find("\n| hidden 7168, top-8 of 256, mxfp8, combine fp8 | 16 |"), std::string::npos)
+      << repeat_table(points);
+}
+
 TEST(bench_repeat, a_process_that_fails_counts_for_nothing_and_is_told) {
   const auto line = to_json(sample_point(400'000), sample_link(), {}).dump();
   std::vector<std::string> notes;

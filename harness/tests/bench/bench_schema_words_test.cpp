@@ -24,6 +24,8 @@ TEST(bench_schema_words, are_those_of_the_code) {
   EXPECT_EQ(allowed("/nccl/properties/scheme"), words<nccl_scheme>());
   EXPECT_EQ(allowed("/transport"), words<bench_transport>());
   EXPECT_EQ(allowed("/taken"), words<transport>());
+  EXPECT_EQ(allowed("/grid/properties/slower/items/properties/scheme"), words<nccl_scheme>());
+  EXPECT_EQ(allowed("/shape/properties/low_precision_combine"), words<low_precision>());
   EXPECT_EQ(allowed("/crossover/properties/kind"), words<crossover_kind>());
   for (const auto which : all_bench_transports) EXPECT_EQ(bench_transport_of(to_string(which)), which);
   EXPECT_FALSE(bench_transport_of("unknown"));

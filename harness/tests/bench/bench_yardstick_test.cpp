@@ -14,21 +14,24 @@ namespace {
 TEST(bench_yardstick, the_fastest_that_is_right_is_named_and_the_wrong_ones_too) {
   const std::vector all{sample_nccl(nccl_memory::plain, 1, 8, 20), sample_nccl(nccl_memory::registered, 0, 9, 18),
                         sample_failed_nccl(nccl_memory::symmetric_window)};
-  const auto figures = figures_of(all, nccl_scheme::all_gather, 16);
+  const auto figures = figures_of(all, nccl_scheme::all_gather, sample_shape(), 16);
   EXPECT_EQ(figures.dispatch, (nccl_best{{nccl_memory::plain, 1}, 8}));
   EXPECT_EQ(figures.round_trip, (nccl_best{{nccl_memory::registered, 0}, 18}));
   EXPECT_EQ(figures.failed,
             std::vector<std::string>{"symmetric_window, graph mixing 0: sums of rank 1 are wrong in 3 places"});
 }
 
-TEST(bench_yardstick, other_points_and_schemes_do_not_count) {
+TEST(bench_yardstick, other_points_shapes_and_schemes_do_not_count) {
   const std::vector all{sample_nccl(nccl_memory::plain, 1, 8, 20)};
-  EXPECT_FALSE(figures_of(all, nccl_scheme::all_gather, 32).round_trip);
-  EXPECT_FALSE(figures_of(all, nccl_scheme::send_receive, 16).round_trip);
+  EXPECT_FALSE(figures_of(all, nccl_scheme::all_gather, sample_shape(), 32).round_trip);
+  EXPECT_FALSE(figures_of(all, nccl_scheme::send_receive, sample_shape(), 16).round_trip);
+  auto other = sample_shape();
+  other.dispatch_format = dispatch_format::mxfp8;
+  EXPECT_FALSE(figures_of(all, nccl_scheme::all_gather, other, 16).round_trip);
 }
 
 TEST(bench_yardstick, nothing_right_is_null_never_zero) {
-  const auto json = nccl_best_json({sample_failed_nccl(nccl_memory::plain)}, 16);
+  const auto json = nccl_best_json({sample_failed_nccl(nccl_memory::plain)}, sample_shape(), 16);
   EXPECT_TRUE(json["all_gather"]["round_trip"].is_null());
   EXPECT_TRUE(json["send_receive"]["dispatch"].is_null());
   EXPECT_EQ(json["all_gather"]["failed"].size(), 1U);
@@ -71,7 +74,8 @@ std::string line_of(const nccl_library& library) { return "echo '" + to_json(lib
 
 TEST(bench_yardstick, each_graph_mixing_has_a_process_of_its_own) {
   auto line = to_json(sample_nccl(nccl_memory::plain, 7, 8, 20)).dump();
-  line.replace(line.find(":7"), 2, ":'$NCCL_GRAPH_MIXING_SUPPORT'");
+  const std::string mixing = R"("graph_mixing":)";
+  line.replace(line.find(mixing + '7'), mixing.size() + 1, mixing + "'$NCCL_GRAPH_MIXING_SUPPORT'");
   kept observer;
   const auto library = collect_nccl_yardsticks(shell(line_of({"2.28.9", {}, {}}) + "echo '" + line + "'"),
                                                std::chrono::seconds(10), observer);

@@ -20,6 +20,27 @@ inline link_yardstick sample_link() {
   return link;
 }
 
+inline bench_options sample_options() {
+  bench_options options;
+  options.profile = "deepseek_v3";
+  options.arguments = {"bench", "--ranks", "2"};
+  options.params.num_experts = 256;
+  options.params.top_k = 8;
+  options.params.hidden_size = 7168;
+  options.params.max_tokens_per_rank = 16;
+  options.tokens = {16};
+  return options;
+}
+
+/// Another shape.
+inline bench_shape sample_grid_shape() {
+  auto shape = shape_of(sample_options().params, low_precision::fp8);
+  shape.dispatch_format = dispatch_format::mxfp8;
+  return shape;
+}
+
+inline bench_shape sample_shape() { return shape_of(sample_options().params, low_precision::none); }
+
 /// A GPU that nothing has happened to.
 inline device_state quiet_state() {
   device_state state;
@@ -38,6 +59,7 @@ inline device_state quiet_state() {
 inline bench_point sample_point(std::uint64_t remote_bytes) {
   bench_point point;
   point.tokens = 16;
+  point.shape = sample_shape();
   point.round_trip_us = {{10, 12, 11}, {13, 9, 11}};
   point.cold_us = {{20, 22, 21}, {23, 19, 21}};
   point.eager_us = {{30, 32, 31}, {33, 29, 31}};
@@ -91,29 +113,18 @@ inline bench_machine sample_machine() {
           "13.1"};
 }
 
-inline bench_options sample_options() {
-  bench_options options;
-  options.profile = "deepseek_v3";
-  options.arguments = {"bench", "--ranks", "2"};
-  options.params.num_experts = 256;
-  options.params.top_k = 8;
-  options.params.hidden_size = 7168;
-  options.params.max_tokens_per_rank = 16;
-  options.tokens = {16};
-  return options;
-}
-
 inline nccl_measurement sample_nccl(nccl_memory memory, int graph_mixing, double dispatch_us, double round_trip_us) {
   return {16,
           nccl_scheme::all_gather,
           {memory, graph_mixing},
           {},
           {{dispatch_us, dispatch_us - 1}, {1, dispatch_us}},
-          {{round_trip_us, 2}, {1, round_trip_us}}};
+          {{round_trip_us, 2}, {1, round_trip_us}},
+          sample_shape()};
 }
 
 inline nccl_measurement sample_failed_nccl(nccl_memory memory) {
-  return {16, nccl_scheme::all_gather, {memory, 0}, "sums of rank 1 are wrong in 3 places", {}, {}};
+  return {16, nccl_scheme::all_gather, {memory, 0}, "sums of rank 1 are wrong in 3 places", {}, {}, sample_shape()};
 }
 
 }  // namespace switchyard::harness

@@ -221,6 +221,53 @@ TEST(sample_set, a_bench_is_one_launch) {
   EXPECT_NE(refusal_of(other).find("tokens 16 over fence is no point"), std::string::npos);
 }
 
+// As benches were named before there were shapes: baselines of then stay good.
+TEST(sample_set, ids_of_a_profile_as_it_is_never_change) {
+  const std::string expected =
+      "bench/deepseek_v3@lamport=auto,lamport_max_tokens=256,phase=combine,ranks=2,routing=uniform,seed=1,steps=40,"
+      "tokens=16,transport=auto";
+  const auto lines = bench_file();
+  EXPECT_EQ(read_samples(write_lines(own_folder() / "new.jsonl", lines)).series[0].id, expected);
+  auto header = nlohmann::json::parse(lines[0]);
+  header["schema"] = 5;
+  header["options"].erase("shapes");
+  header["options"].erase("named_keys");
+  auto point = nlohmann::json::parse(lines[2]);
+  point.erase("shape");
+  EXPECT_EQ(read_samples(write_lines(own_folder() / "old.jsonl", {header.dump(), point.dump()})).series[0].id,
+            expected);
+}
+
+TEST(sample_set, ids_have_what_options_named_of_the_shape) {
+  auto options = sample_options();
+  options.shapes = {sample_shape(), sample_grid_shape()};
+  options.named_keys = {"hidden_size", "dispatch_format", "low_precision_combine", "top_k", "num_experts"};
+  auto other = sample_point(400'000);
+  other.shape = sample_grid_shape();
+  const std::vector<std::string> lines{
+      bench_header_json(read_environment(), sample_machine(), options, "2026-01-01T00:00:00Z").dump(),
+      to_json(sample_point(400'000), sample_link(), {}).dump(), to_json(other, sample_link(), {}).dump()};
+  const auto set = read_samples(write_lines(own_folder() / "grid.jsonl", lines));
+  ASSERT_EQ(set.series.size(), 6U);
+  EXPECT_EQ(set.series[0].id,
+            "bench/deepseek_v3@dispatch_format=mxfp8,hidden_size=7168,lamport=auto,lamport_max_tokens=256,"
+            "low_precision_combine=fp8,num_experts=256,phase=combine,ranks=2,routing=uniform,seed=1,steps=40,tokens=16,"
+            "top_k=8,transport=auto");
+  EXPECT_EQ(
+      set.series[3].id,
+      "bench/deepseek_v3@dispatch_format=none,hidden_size=7168,lamport=auto,lamport_max_tokens=256,"
+      "low_precision_combine=none,num_experts=256,phase=combine,ranks=2,routing=uniform,seed=1,steps=40,tokens=16,"
+      "top_k=8,transport=auto");
+  EXPECT_NE(refusal_of({lines[0], lines[1]}).find("the header announces 2 points and there are 1"), std::string::npos);
+  auto foreign = nlohmann::json::parse(lines[2]);
+  foreign["shape"]["hidden_size"] = 4096;
+  EXPECT_NE(refusal_of({lines[0], lines[1], foreign.dump()}).find("is no point that the header announces"),
+            std::string::npos);
+  auto torn = nlohmann::json::parse(lines[0]);
+  torn["options"]["shapes"][1].erase("top_k");
+  EXPECT_NE(refusal_of({torn.dump(), lines[1], lines[2]}).find("is no whole header"), std::string::npos);
+}
+
 TEST(sample_set, a_launch_gives_the_samples_that_its_file_would) {
   const auto lines = bench_file();
   const auto options = nlohmann::json::parse(lines[0]).at("options");

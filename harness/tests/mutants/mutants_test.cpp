@@ -59,6 +59,7 @@ void full_slices(case_spec& spec) {
   spec.num_tokens = 40;
   spec.invalid_percent = 0;
 }
+void mxfp8_rows(case_spec& spec) { spec.params.dispatch_format = dispatch_format::mxfp8; }
 // Order is seldom visible in the sixteen bits of a bf16 result.
 void fp32_sums(case_spec& spec) { spec.params.dtype = dtype::fp32; }
 void rank_2_skips_second_dispatch(case_spec& spec) {
@@ -111,6 +112,10 @@ std::vector<mutant> all_mutants() {
       {"swapped_peers",
        {.op = operation::put, .what = effect::redirect, .amount = 1, .region = region::hidden_states},
        seen({verdict::misplacement})},
+      {"scales_off_by_one",
+       {.op = operation::put, .what = effect::shift, .amount = 1, .region = region::hidden_states_scale},
+       seen({verdict::misplacement}),
+       mxfp8_rows},
       {"row_without_last_byte",
        {.op = operation::put, .what = effect::shorten, .amount = 1, .region = region::hidden_states},
        seen({verdict::corruption})},

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "small_case.hpp"
+#include "switchyard/reference/quantise.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -205,8 +206,46 @@ TEST(generator_test, ones_are_ones) {
   EXPECT_EQ(hidden_row(spec, 8), bytes({0x00, 0x3C, 0x00, 0x3C, 0x00, 0x3C}));
   spec.params.dtype = dtype::fp32;
   EXPECT_EQ(hidden_row(spec, 3), bytes({0, 0, 0x80, 0x3F, 0, 0, 0x80, 0x3F, 0, 0, 0x80, 0x3F}));
-  spec.params.dispatch_format = dispatch_format::fp8;
-  EXPECT_EQ(hidden_row(spec, 3), bytes({0x40, 0x40, 0x40}));
+  spec.params.dispatch_format = dispatch_format::bf16;
+  EXPECT_EQ(hidden_row(spec, 3), bytes({0x80, 0x3F, 0x80, 0x3F, 0x80, 0x3F})) << "of the format, not of the result";
+}
+
+TEST(generator_test, ones_of_formats_with_scales_have_scales_of_one) {
+  for (const auto format : {dispatch_format::fp8, dispatch_format::fp8_block128, dispatch_format::mxfp8,
+                            dispatch_format::nvfp4, dispatch_format::mxfp4}) {
+    auto spec = small_case(1);
+    spec.values = hidden_values::ones;
+    spec.params.hidden_size = 300;
+    spec.params.dispatch_format = format;
+    const auto row = hidden_row(spec, 5);
+    std::vector<std::byte> scales(spec.params.dispatch_bytes().hidden_states_scale);
+    step_generator(spec, 1, 0).fill_row(payload_kind::hidden_states_scale, 0, 5, scales.data());
+    std::vector<float> values(300);
+    reference::dequantise_row(format, row.data(), scales.data(), 1, values);
+    EXPECT_EQ(values, std::vector<float>(300, 1.0F)) << to_string(format);
+  }
+}
+
+// Elements of the format's own type, whatever the dtype of the result: finite but for special rows.
+TEST(generator_test, rows_of_a_format_of_another_type_are_values_of_the_format) {
+  auto spec = small_case(1);
+  spec.num_tokens = spec.params.max_tokens_per_rank = 256;
+  spec.params.dtype = dtype::fp32;
+  spec.params.dispatch_format = dispatch_format::bf16;
+  spec.params.hidden_size = 64;
+  int odd = 0;
+  for (std::int64_t token = 0; token < 256; ++token) {
+    const auto row = hidden_row(spec, token);
+    bool all = true;
+    for (std::size_t j = 0; j < 64; ++j) {
+      const auto magnitude = std::to_integer<unsigned>(row[2 * j + 1]) & 0x7FU;
+      const bool zero = magnitude == 0 && row[2 * j] == std::byte{0};
+      all = all && (zero || (magnitude >= 0x3B && magnitude <= 0x43));
+    }
+    odd += all ? 0 : 1;
+  }
+  EXPECT_LE(odd, 16);
+  EXPECT_GE(odd, 1);
 }
 
 TEST(generator_test, nan_rows_are_every_fourth_and_nans_differ) {

@@ -75,8 +75,10 @@ class hand_made_views {
 
 /// The output of `rank` as a faultless combine would leave it, computed here from all received rows: each owner's row
 /// for the token in slot order.
+/// `scales`: of rows that have some, instead of those that travelled.
 inline std::vector<std::byte> hand_made_output(const step_inputs& inputs, int rank,
-                                               reference::expert_law experts = reference::expert_law::scaled) {
+                                               reference::expert_law experts = reference::expert_law::scaled,
+                                               const std::byte* scales = nullptr) {
   const auto& params = inputs.params();
   const std::size_t full = static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype);
   const auto width = static_cast<std::size_t>(inputs.plan().combine_hidden_size);
@@ -92,8 +94,11 @@ inline std::vector<std::byte> hand_made_output(const step_inputs& inputs, int ra
     std::vector<std::vector<std::byte>> rows(owners.size(), std::vector<std::byte>(full));
     std::vector<const std::byte*> pointers;
     for (std::size_t i = 0; i < owners.size(); ++i) {
-      reference::simulated_expert_row(owners[i], inputs.ep_size(), params, ids, inputs.topk_weights(rank, token),
-                                      inputs.row(payload_kind::hidden_states, rank, token), rows[i].data(), experts);
+      reference::simulated_expert_row(
+          owners[i], inputs.ep_size(), params, ids, inputs.topk_weights(rank, token),
+          inputs.row(payload_kind::hidden_states, rank, token),
+          scales != nullptr ? scales : inputs.row(payload_kind::hidden_states_scale, rank, token), rows[i].data(),
+          experts);
       pointers.push_back(rows[i].data());
     }
     reference::combine_token(pointers, owners, width, params.dtype, reference::sum_order::slot_order,

@@ -27,7 +27,7 @@ void expect_the_rows(const case_spec& spec, payload_kind kind, random_use use) {
                           static_cast<std::uint64_t>(step),
                           use,
                           spec.values,
-                          spec.params.dtype,
+                          row_dtype(spec.params),
                           rows_are_elements(spec.params),
                           bytes,
                           spec.params.dispatch_format.value_or(dispatch_format::bf16),

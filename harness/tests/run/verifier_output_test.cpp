@@ -81,6 +81,30 @@ TEST_F(verifier_output_test, a_sum_of_the_step_before_is_stale) {
   EXPECT_NE(found.detail.find("token 5 in step 2"), std::string::npos) << found.detail;
 }
 
+// Experts that multiply by no scale, or by those of another token.
+TEST_F(verifier_output_test, sums_of_elements_without_their_scales_are_wrong) {
+  for (const auto format :
+       {dispatch_format::fp8_block128, dispatch_format::mxfp8, dispatch_format::nvfp4, dispatch_format::mxfp4}) {
+    auto spec = packed_case();
+    spec.params.dispatch_format = format;
+    verified_rank scaled(spec);
+    const auto findings_with = [&](const std::byte* scales) {
+      const auto sums = hand_made_output(scaled.inputs, verified_rank::rank, reference::expert_law::scaled, scales);
+      finding_log log;
+      scaled.verifier.check_output(scaled.inputs, sums.data(), log);
+      return log.total();
+    };
+    EXPECT_EQ(findings_with(nullptr), 0U) << to_string(format);
+    std::vector<std::byte> ones(scaled.inputs.generator().row_bytes(payload_kind::hidden_states_scale));
+    auto of_ones = spec;
+    of_ones.values = hidden_values::ones;
+    step_generator(of_ones, 1, 0).fill_row(payload_kind::hidden_states_scale, 0, 0, ones.data());
+    EXPECT_GE(findings_with(ones.data()), 8U) << to_string(format) << ": all of 9 but for a scale of 1 by chance";
+    const auto* first = scaled.inputs.row(payload_kind::hidden_states_scale, verified_rank::rank, 0);
+    EXPECT_GE(findings_with(first), 6U) << to_string(format) << ": scales may be alike";
+  }
+}
+
 TEST_F(verifier_output_test, narrow_combines_and_wide_elements) {
   auto spec = small_case(3);
   spec.variation = step_variation::vary;

@@ -120,7 +120,7 @@ TEST(bad_routing, strides_that_contradict) {
 TEST(bad_routing, values_and_lateness_that_do_not_fit_the_case) {
   expect_refusals({
       {counted(R"(, "tokens": 3, "values": "nan_rows")"),
-       at + "values: nan_rows: needs hidden states that travel in dtype: the bytes of other formats are opaque"},
+       at + "values: nan_rows: needs hidden states of bf16, fp16 or fp32: not every format with scales has NaNs"},
       {routed(R"(, "late_rank": 1)"), at + "late_us: missing: late_rank says who sleeps, late_us how long at most"},
       {routed(R"(, "late_us": 5, "late_rank": 4)"), at + "late_rank: 4: must be below ranks (4) (case t/s)"},
   });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "switchyard/reference/golden_model.hpp"
+#include "switchyard/spec/low_precision.hpp"
 
 namespace switchyard::harness {
 
@@ -56,6 +57,13 @@ struct phase_bytes {
 /// Rows of `row_bytes` and, with each, `meta_row_bytes`.
 phase_bytes phase_bytes_of(const reference::step_shape& shape, std::span<const reference::rank_routing> routing,
                            std::size_t row_bytes, std::size_t meta_row_bytes);
+
+/// Of a dispatch with weights: rows of hidden states and, where the format sends some, their scales; ids and weights go
+/// with each.
+phase_bytes dispatch_bytes_of(const reference::step_shape& shape, std::span<const reference::rank_routing> routing);
+/// Of a combine: rows of the shape's dtype, or as low precision has them.
+phase_bytes combine_bytes_of(const reference::step_shape& shape, std::span<const reference::rank_routing> routing,
+                             low_precision combine);
 
 /// One exchange of flags: this rank's clock when it sent, the peer's when it saw that and answered, this rank's when it
 /// saw the answer; nanoseconds.

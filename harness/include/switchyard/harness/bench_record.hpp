@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bench as JSON lines and as tables. results/schema/bench.schema.json says what each line holds.
 //
-//   {"record":"bench_header", "schema":5, "env":{...}, "machine":{...}, "testbed":{...},
+//   {"record":"bench_header", "schema":6, "env":{...}, "machine":{...}, "testbed":{...},
 //    "variables":{...}, "arguments":[...], "options":{...}}
 //   {"record":"bench_link", ...}            the yardstick that floors are made of
 //   {"record":"bench_point", ...}           one per point and transport: round trip and phases
@@ -11,6 +11,8 @@
 //   {"record":"bench_repeat", ...}          of a repeated bench, and no other of the above: one per point and transport
 //   {"record":"bench_crossover", ...}       where lamport and fence were both measured
 //   {"record":"bench_auto_check", ...}      where auto was measured beside them
+//   {"record":"bench_grid", ...}            where points were slower than NCCL, and whether times of formats follow
+//   bytes
 //   {"record":"bench_tune", ...}            of `tune`, behind the header and the link: what to set, and why
 //
 // Every number's key ends in its unit. Raw samples stand beside what was made of them. What was not measured is null.
@@ -27,7 +29,7 @@
 
 namespace switchyard::harness {
 
-inline constexpr int bench_schema = 5;
+inline constexpr int bench_schema = 6;
 
 /// What is said of a point: made of its samples and the link.
 struct bench_figures {
@@ -64,9 +66,11 @@ nlohmann::ordered_json to_json(const nccl_measurement& one);
 std::optional<nccl_library> nccl_library_from(const nlohmann::json& record);
 std::optional<nccl_measurement> nccl_measurement_from(const nlohmann::json& record);
 /// The fastest that passed, at one point.
-nlohmann::ordered_json nccl_best_json(const std::vector<nccl_measurement>& measured, std::int64_t tokens);
+nlohmann::ordered_json nccl_best_json(const std::vector<nccl_measurement>& measured, const bench_shape& shape,
+                                      std::int64_t tokens);
 
-/// A Markdown table, one row per point and transport; names carry units.
+/// A Markdown table, one row per point and transport; names carry units. The shape stands above it where all points
+/// have the same, else in its first column; so in the other tables.
 std::string bench_table(const std::vector<bench_point>& points, const link_yardstick& link, const extra_rates& rates);
 
 /// The same for the yardsticks: the fastest variants, or why there are none.

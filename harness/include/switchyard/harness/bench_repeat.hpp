@@ -32,6 +32,7 @@ struct repeated_point {
   std::vector<double> round_trip_us;
   std::vector<double> dispatch_us;
   std::vector<double> combine_us;
+  bench_shape shape = {};
 };
 
 /// Runs `command` so many times, one after the other: a program that prints the lines of a bench. Tells each run as it

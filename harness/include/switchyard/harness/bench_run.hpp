@@ -13,6 +13,7 @@
 #include "switchyard/config.hpp"
 #include "switchyard/harness/bench_accounting.hpp"
 #include "switchyard/harness/bench_device_state.hpp"
+#include "switchyard/harness/bench_shape.hpp"
 #include "switchyard/harness/case_choices.hpp"
 #include "switchyard/spec/faults.hpp"
 #include "switchyard/spec/shapes.hpp"
@@ -71,10 +72,16 @@ struct bench_options {
   std::string profile;                      ///< its name, for the record
   std::vector<std::string> arguments = {};  ///< of the program, for the record: to be given again
   comm_params params;                       ///< max_tokens_per_rank is the largest of `tokens`
-  std::vector<std::int64_t> tokens;         ///< per rank; one point each
-  int ranks = 2;                            ///< one GPU each
-  int launches = 30;                        ///< of the graph, for the headline
-  int steps = 40;                           ///< in the graph
+  low_precision low_precision_combine = low_precision::none;
+  /// Measured one after the other at every count of tokens, each in place of what `params` and low_precision_combine
+  /// say. Empty: what those say is the only one.
+  std::vector<bench_shape> shapes = {};
+  /// Keys of to_json(bench_shape) that options of the program named: these are part of the ids of the gate's scenarios.
+  std::vector<std::string> named_keys = {};
+  std::vector<std::int64_t> tokens;  ///< per rank; one point each
+  int ranks = 2;                     ///< one GPU each
+  int launches = 30;                 ///< of the graph, for the headline
+  int steps = 40;                    ///< in the graph
   int stamped_launches = 8;  ///< of the graph that has a clock between the phases, and of eager steps with events
   std::uint64_t seed = 1;
   routing_law routing = routing_law::uniform;
@@ -96,6 +103,9 @@ struct bench_way {
 };
 /// Each transport as usual, then its variants.
 std::vector<bench_way> ways_of(const bench_options& options);
+
+/// Of every shape one, which has no other shapes.
+std::vector<bench_options> options_of_shapes(const bench_options& options);
 
 /// The machine as far as it matters to times.
 struct bench_machine {
@@ -131,6 +141,7 @@ using launch_samples = std::vector<std::vector<double>>;
 
 struct bench_point {
   std::int64_t tokens = 0;
+  bench_shape shape = {};
   bench_transport asked = bench_transport::automatic;
   bench_variant variant = bench_variant::usual;
   transport taken = transport::fence;  ///< by the library
@@ -163,15 +174,17 @@ class bench_observer {
   virtual void machine(const bench_machine& where) = 0;
   virtual void link(const link_yardstick& measured) = 0;
   virtual void point(const bench_point& measured) = 0;
-  /// Asked when all points are measured: further ones, none above the capacity of the options. Empty: it ends.
+  /// Asked when all points of a shape are measured: further ones, none above the capacity of the options. Empty: it
+  /// ends.
   virtual std::vector<std::int64_t> further_tokens() { return {}; }
 };
 
 /// Whether that many ranks can be measured here.
 support bench_support(int ranks);
 
-/// Measures the link, then every point by every transport and variant, each after its result has been checked. Throws
-/// wrong_result, and what the library throws. Precondition: bench_support(options.ranks).
+/// Measures the link, then every point of every shape by every transport and variant, each after its result has been
+/// checked. Throws wrong_result, and what the library throws. Of what a shape needs nothing is kept for the next.
+/// Precondition: bench_support(options.ranks).
 void run_bench(const bench_options& options, bench_observer& observer);
 
 }  // namespace switchyard::harness

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "switchyard/harness/bench_shape.hpp"
+
 namespace switchyard::harness {
 
 /// How a step is made of NCCL calls.
@@ -42,6 +44,7 @@ struct nccl_measurement {
   std::string failure;                             ///< empty: the result passed its check before and after timing
   std::vector<std::vector<double>> dispatch_us;    ///< [rank][launch] graph time / steps; empty on failure
   std::vector<std::vector<double>> round_trip_us;  ///< the same
+  bench_shape shape = {};                          ///< what combine is in low precision goes back in its dtype here
   bool operator==(const nccl_measurement&) const = default;
 };
 
@@ -54,7 +57,8 @@ struct nccl_library {
 
 struct nccl_best {
   nccl_variant variant;
-  double time_us = 0;  ///< median over launches of the slowest rank
+  double time_us = 0;                      ///< median over launches of the slowest rank
+  std::optional<double> aa_shift_us = {};  ///< see repeat_noise, launches for processes
   bool operator==(const nccl_best&) const = default;
 };
 /// One scheme at one point. Null where no variant passed its check.
@@ -64,6 +68,7 @@ struct nccl_figures {
   std::vector<std::string> failed;  ///< variant and reason of each that did not pass
 };
 /// The fastest that passed, each of dispatch and round trip by itself. Others at other points or schemes are passed by.
-nccl_figures figures_of(std::span<const nccl_measurement> measured, nccl_scheme scheme, std::int64_t tokens);
+nccl_figures figures_of(std::span<const nccl_measurement> measured, nccl_scheme scheme, const bench_shape& shape,
+                        std::int64_t tokens);
 
 }  // namespace switchyard::harness

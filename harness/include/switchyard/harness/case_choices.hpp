@@ -42,7 +42,7 @@ enum class runtime_max_rule : std::uint8_t {
 /// What hidden states hold.
 enum class hidden_values : std::uint8_t {
   random,      ///< finite values, one row in 64 random bits; no two rows alike
-  ones,        ///< every element 1, every byte of an opaque format 0x40: exact sums, but all rows alike
+  ones,        ///< every element 1, and every scale: exact sums, but all rows alike
   nan_rows,    ///< as random, but every fourth row (token mod 4 is 3) has NaNs of all kinds and nothing else
   bits,        ///< random bits: subnormals, infinities and NaNs everywhere
   hard_words,  ///< among random bits, words of eight bytes that a transport may treat apart: all ones, all ones but the

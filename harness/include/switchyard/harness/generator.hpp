@@ -27,8 +27,11 @@ std::string_view to_string(payload_kind kind) noexcept;
 /// Bytes of a row of `kind` in a case; 0 when the case never has that payload.
 std::size_t payload_row_bytes(const case_spec& spec, payload_kind kind) noexcept;
 
-/// Whether hidden states travel as elements of params.dtype, on which arithmetic means something.
+/// Whether hidden states travel as elements of row_dtype(); else they are codes under scales.
 bool rows_are_elements(const comm_params& params) noexcept;
+
+/// That of the dispatch format where it is a type, else params.dtype.
+dtype row_dtype(const comm_params& params) noexcept;
 
 class expert_drawer;
 

@@ -2,6 +2,7 @@
 #include "switchyard/harness/bench_yardstick.hpp"
 
 #include "switchyard/harness/bench_accounting.hpp"
+#include "switchyard/harness/bench_repeat.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -9,8 +10,8 @@ namespace {
 void keep_faster(std::optional<nccl_best>& best, const nccl_variant& variant,
                  const std::vector<std::vector<double>>& samples) {
   if (samples.empty() || samples.front().empty()) return;
-  const auto time_us = median_of(max_over_ranks(samples));
-  if (!best || time_us < best->time_us) best = {variant, time_us};
+  const auto noise = noise_of(max_over_ranks(samples));
+  if (!best || noise.median_us < best->time_us) best = {variant, noise.median_us, noise.aa_shift_us};
 }
 
 }  // namespace
@@ -36,10 +37,11 @@ std::string to_string(const nccl_variant& variant) {
   return std::string(to_string(variant.memory)) + ", graph mixing " + std::to_string(variant.graph_mixing);
 }
 
-nccl_figures figures_of(std::span<const nccl_measurement> measured, nccl_scheme scheme, std::int64_t tokens) {
+nccl_figures figures_of(std::span<const nccl_measurement> measured, nccl_scheme scheme, const bench_shape& shape,
+                        std::int64_t tokens) {
   nccl_figures result;
   for (const auto& one : measured) {
-    if (one.scheme != scheme || one.tokens != tokens) continue;
+    if (one.scheme != scheme || one.tokens != tokens || one.shape != shape) continue;
     if (!one.failure.empty()) {
       result.failed.push_back(to_string(one.variant) + ": " + one.failure);
       continue;

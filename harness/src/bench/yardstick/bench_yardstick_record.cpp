@@ -64,6 +64,7 @@ json to_json(const nccl_measurement& one) {
   json result;
   result["record"] = measurement_word;
   result["tokens"] = one.tokens;
+  result["shape"] = to_json(one.shape);
   result["scheme"] = to_string(one.scheme);
   result["memory"] = to_string(one.variant.memory);
   result["graph_mixing"] = one.variant.graph_mixing;
@@ -90,6 +91,7 @@ std::optional<nccl_measurement> nccl_measurement_from(const nlohmann::json& reco
   try {
     nccl_measurement result;
     result.tokens = record.at("tokens").get<std::int64_t>();
+    result.shape = bench_shape_from(record.at("shape"));
     result.scheme =
         named(record.at("scheme").get<std::string>(), std::array{nccl_scheme::all_gather, nccl_scheme::send_receive});
     result.variant.memory =
@@ -105,12 +107,13 @@ std::optional<nccl_measurement> nccl_measurement_from(const nlohmann::json& reco
   }
 }
 
-json nccl_best_json(const std::vector<nccl_measurement>& measured, std::int64_t tokens) {
+json nccl_best_json(const std::vector<nccl_measurement>& measured, const bench_shape& shape, std::int64_t tokens) {
   json result;
   result["record"] = "bench_nccl_best";
   result["tokens"] = tokens;
+  result["shape"] = to_json(shape);
   for (const auto scheme : {nccl_scheme::all_gather, nccl_scheme::send_receive}) {
-    result[std::string(to_string(scheme))] = figures_json(figures_of(measured, scheme, tokens));
+    result[std::string(to_string(scheme))] = figures_json(figures_of(measured, scheme, shape, tokens));
   }
   return result;
 }

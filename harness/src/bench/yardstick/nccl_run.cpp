@@ -97,7 +97,7 @@ struct yardstick_context {
   nccl_observer& observer;
 };
 
-/// Every point of one variant. No `group`: `labels` say why.
+/// Every point of one variant and shape. No `group`: `labels` say why.
 void measure_variant(const yardstick_context& with, nccl_group* group, nccl_measurement labels) {
   std::unique_ptr<nccl_step> step;
   try {
@@ -127,7 +127,6 @@ void run_nccl_yardsticks(const bench_options& options, const std::string& librar
   }
   library.version = api->version;
   observer.nccl_found(library);
-  const bench_inputs inputs(options);
   std::unique_ptr<nccl_group> group;
   std::string why_not;
   try {
@@ -135,11 +134,16 @@ void run_nccl_yardsticks(const bench_options& options, const std::string& librar
   } catch (const nccl_error& failure) {
     why_not = failure.what();
   }
-  for (const auto memory : all_memories) {
-    for (const auto scheme : all_schemes) {
-      const nccl_variant variant{memory, graph_mixing_of_process()};
-      observer.note("NCCL " + library.version + ": " + std::string(to_string(scheme)) + ", " + to_string(variant));
-      measure_variant({options, inputs, observer}, group.get(), {0, scheme, variant, why_not, {}, {}});
+  for (const auto& of_shape : options_of_shapes(options)) {
+    const bench_inputs inputs(of_shape);
+    const auto shape = shape_of(of_shape.params, of_shape.low_precision_combine);
+    for (const auto memory : all_memories) {
+      for (const auto scheme : all_schemes) {
+        const nccl_variant variant{memory, graph_mixing_of_process()};
+        observer.note("NCCL " + library.version + ": " + std::string(to_string(scheme)) + ", " + to_string(variant) +
+                      ": " + shape_text(shape));
+        measure_variant({of_shape, inputs, observer}, group.get(), {0, scheme, variant, why_not, {}, {}, shape});
+      }
     }
   }
 }

@@ -82,19 +82,21 @@ void gpu_replay::enqueue(const between_phases& between) {
 
   expert_shape experts;
   experts.hidden = views.hidden_states.data;
+  experts.scales = views.hidden_states_scale.data;
   experts.ids = reinterpret_cast<const std::int32_t*>(views.topk_ids.data);
   experts.weights = reinterpret_cast<const float*>(views.topk_weights.data);
   experts.rows = between.expert_rows;
   experts.sources = static_cast<std::uint64_t>(spec_.ep_size);
   experts.tokens_per_rank = static_cast<std::uint64_t>(views.tokens_per_rank);
   experts.hidden_row_bytes = views.hidden_states.row_bytes;
-  experts.hidden_size = static_cast<std::uint64_t>(spec_.params.hidden_size);
+  experts.scale_row_bytes = views.hidden_states_scale.row_bytes;
   experts.elements = static_cast<std::uint64_t>(between.combine_hidden_size);
   experts.top_k = static_cast<std::int32_t>(spec_.params.top_k);
   experts.first_expert = first_expert_;
   experts.num_owned = num_owned_;
   experts.type = spec_.params.dtype;
-  experts.rows_are_elements = rows_are_elements(spec_.params);
+  experts.hidden_type = row_dtype(spec_.params);
+  experts.format = spec_.params.dispatch_format.value_or(dispatch_format::bf16);
   experts.identity = spec_.experts == reference::expert_law::identity;
   launch_experts(experts, lane_.stream());
   launch_poison(payloads, reinterpret_cast<const replay_words*>(block_ + places_.words), lane_.stream());

@@ -52,7 +52,7 @@ rank_device::row_checks gpu_row_check::check(const step_inputs& inputs, std::uin
                 static_cast<std::uint64_t>(inputs.step()),
                 *use,
                 spec_.values,
-                spec_.params.dtype,
+                row_dtype(spec_.params),
                 rows_are_elements(spec_.params),
                 row_bytes,
                 spec_.params.dispatch_format.value_or(dispatch_format::bf16),

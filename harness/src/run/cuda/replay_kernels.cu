@@ -6,6 +6,7 @@
 #include "replay_kernels.hpp"
 #include "switchyard/harness/canary.hpp"
 #include "switchyard/reference/float_conversion.hpp"
+#include "switchyard/reference/quantise.hpp"
 #include "switchyard/spec/shapes.hpp"
 
 namespace switchyard::harness {
@@ -85,11 +86,33 @@ __device__ void find_factors(const expert_shape& shape, std::uint64_t row, facto
   }
 }
 
-template <class Rows>
-__device__ float element(const expert_shape& shape, const std::byte* row, std::uint64_t index) {
-  if (shape.rows_are_elements) return Rows::widen(reinterpret_cast<const typename Rows::bits*>(row)[index]);
-  const auto byte = row[index * shape.hidden_row_bytes / shape.hidden_size];
-  return static_cast<float>(static_cast<std::int8_t>(byte)) * 0x1p-7F;
+/// Element `index` of a row of codes and the scale of its block.
+__device__ float scaled_element(dispatch_format format, const std::byte* row, const std::byte* scales,
+                                std::uint64_t index) {
+  std::uint32_t code = static_cast<std::uint8_t>(row[reference::is_four_bit(format) ? index / 2 : index]);
+  if (reference::is_four_bit(format)) code = code >> (4 * (index % 2)) & 0xFU;
+  std::uint32_t bits = 0;
+  if (const auto per_scale = reference::elements_per_scale(format); per_scale != 0) {
+    const auto block = index / per_scale;
+    bits = format == dispatch_format::fp8_block128 ? reinterpret_cast<const std::uint32_t*>(scales)[block]
+                                                   : static_cast<std::uint8_t>(scales[block]);
+  }
+  constexpr float tensor_scale = 1;
+  return __fmul_rn(reference::value_of_code(format, static_cast<std::uint8_t>(code)),
+                   reference::value_of_scale(format, bits, tensor_scale));
+}
+
+__device__ float element(const expert_shape& shape, std::uint64_t row, std::uint64_t index) {
+  const auto* hidden = shape.hidden + row * shape.hidden_row_bytes;
+  if (reference::is_quantised(shape.format)) {
+    return scaled_element(shape.format, hidden, shape.scales + row * shape.scale_row_bytes, index);
+  }
+  switch (shape.hidden_type) {
+    case dtype::bf16: return bf16_rows::widen(reinterpret_cast<const bf16_rows::bits*>(hidden)[index]);
+    case dtype::fp16: return fp16_rows::widen(reinterpret_cast<const fp16_rows::bits*>(hidden)[index]);
+    case dtype::fp32: return fp32_rows::widen(reinterpret_cast<const fp32_rows::bits*>(hidden)[index]);
+  }
+  return 0;
 }
 
 /// One row a block at a time. No product is contracted into a sum: every operation is rounded.
@@ -106,9 +129,8 @@ __global__ void __launch_bounds__(threads) expert_kernel(const __grid_constant__
       __syncthreads();
       continue;
     }
-    const auto* hidden = shape.hidden + row * shape.hidden_row_bytes;
     for (std::uint64_t j = threadIdx.x; j < shape.elements; j += blockDim.x) {
-      const float x = element<Rows>(shape, hidden, j);
+      const float x = element(shape, row, j);
       float sum = __fmul_rn(factors.values[0], x);
       for (int slot = 1; slot < factors.count; ++slot) sum = __fadd_rn(sum, __fmul_rn(factors.values[slot], x));
       out[j] = Rows::narrow(sum);

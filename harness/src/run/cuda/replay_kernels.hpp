@@ -10,6 +10,7 @@
 
 #include "../kept_views.hpp"
 #include "switchyard/spec/dtypes.hpp"
+#include "switchyard/spec/formats.hpp"
 
 namespace switchyard::harness {
 
@@ -30,20 +31,22 @@ struct viewed_areas {
 /// Rows of the simulated experts of one rank; reference/simulated_expert.hpp says what they hold.
 struct expert_shape {
   const std::byte* hidden = nullptr;
+  const std::byte* scales = nullptr;  ///< of rows that have some
   const std::int32_t* ids = nullptr;
   const float* weights = nullptr;  ///< null: every weight is 1
   std::byte* rows = nullptr;
   std::uint64_t sources = 0;
   std::uint64_t tokens_per_rank = 0;  ///< T
   std::uint64_t hidden_row_bytes = 0;
-  std::uint64_t hidden_size = 0;
+  std::uint64_t scale_row_bytes = 0;
   std::uint64_t elements = 0;  ///< of a row that is computed, the first so many
   std::int32_t top_k = 0;
   std::int32_t first_expert = 0;  ///< of those that the rank owns
   std::int32_t num_owned = 0;
-  dtype type = dtype::bf16;
-  bool rows_are_elements = true;
-  bool identity = false;  ///< the factor of every expert is 1
+  dtype type = dtype::bf16;                        ///< of the rows that are made
+  dtype hidden_type = dtype::bf16;                 ///< of the elements of hidden, unless they are quantised
+  dispatch_format format = dispatch_format::bf16;  ///< of hidden, where it is quantised
+  bool identity = false;                           ///< the factor of every expert is 1
 };
 
 /// kept = view, byte for byte.

@@ -120,6 +120,36 @@ TEST_F(bench_on_two_gpus, variants_take_turns_with_the_usual_and_have_the_headli
   EXPECT_EQ(compare_variants(kept.points_).size(), 8U);
 }
 
+// Each shape has a group of its own, checked by the golden model; what dispatch sends follows from its format.
+TEST_F(bench_on_two_gpus, shapes_take_turns_and_bytes_follow_the_format) {
+  auto options = small_bench({4, 64});
+  options.routing = routing_law::remote;
+  const auto bf16 = shape_of(options.params, low_precision::none);
+  auto mxfp8 = bf16;
+  mxfp8.dispatch_format = dispatch_format::mxfp8;
+  mxfp8.low_precision_combine = low_precision::fp8;
+  auto nvfp4 = bf16;
+  nvfp4.dispatch_format = dispatch_format::nvfp4;
+  nvfp4.low_precision_combine = low_precision::fp8_block_scaled;
+  nvfp4.hidden_size = 2880;
+  nvfp4.top_k = 4;
+  options.shapes = {bf16, mxfp8, nvfp4};
+  kept_points kept;
+  run_bench(options, kept);
+  ASSERT_EQ(kept.points_.size(), 6U);
+  constexpr std::array<std::uint64_t, 3> dispatched{7168 * 2, 7168 + 224, 1440 + 180};
+  constexpr std::array<std::uint64_t, 3> combined{7168 * 2, 7168, 2880 + 4 * 23};
+  for (std::size_t i = 0; i < kept.points_.size(); ++i) {
+    const auto& point = kept.points_[i];
+    EXPECT_EQ(point.shape, options.shapes[i / 2]) << i;
+    EXPECT_EQ(point.tokens, i % 2 == 0 ? 4 : 64) << i;
+    EXPECT_EQ(point.dispatch.bytes.remote_bytes, dispatched.at(i / 2) * static_cast<std::uint64_t>(point.tokens)) << i;
+    EXPECT_EQ(point.combine.bytes.remote_bytes, combined.at(i / 2) * static_cast<std::uint64_t>(point.tokens)) << i;
+    EXPECT_GT(point.checked_rows, 0U) << i;
+    EXPECT_GT(figures_of(point, kept.link_).round_trip_us, 1.0) << i;
+  }
+}
+
 TEST_F(bench_on_two_gpus, further_points_are_measured_when_asked_for_and_the_headline_alone) {
   auto options = small_bench({8, 64});
   options.transports = {bench_transport::fence, bench_transport::lamport};

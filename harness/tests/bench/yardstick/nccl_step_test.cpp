@@ -7,8 +7,9 @@
 namespace switchyard::harness {
 namespace {
 
-class nccl_step_on_two_gpus : public needs_two_gpus,
-                              public ::testing::WithParamInterface<std::tuple<nccl_scheme, nccl_memory>> {};
+class nccl_step_on_two_gpus
+    : public needs_two_gpus,
+      public ::testing::WithParamInterface<std::tuple<nccl_scheme, nccl_memory, std::optional<dispatch_format>>> {};
 
 void run_once(nccl_group& group, nccl_step& step) {
   on_every_rank(group.size(), [&](int rank) {
@@ -21,8 +22,10 @@ void run_once(nccl_group& group, nccl_step& step) {
 }
 
 TEST_P(nccl_step_on_two_gpus, passes_when_it_ran_and_fails_when_it_did_not) {
-  const auto [scheme, memory] = GetParam();
-  const auto options = small_bench({1, 33});
+  const auto [scheme, memory, format] = GetParam();
+  auto options = small_bench({1, 33});
+  options.params.dispatch_format = format;
+  if (format == dispatch_format::mxfp8) options.params.hidden_size = 2880;  // rows of scales of 90 bytes
   const bench_inputs inputs(options);
   std::unique_ptr<nccl_group> group;
   try {
@@ -42,14 +45,15 @@ TEST_P(nccl_step_on_two_gpus, passes_when_it_ran_and_fails_when_it_did_not) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(all, nccl_step_on_two_gpus,
-                         ::testing::Combine(::testing::Values(nccl_scheme::all_gather, nccl_scheme::send_receive),
-                                            ::testing::Values(nccl_memory::plain, nccl_memory::registered,
-                                                              nccl_memory::symmetric_window)),
-                         [](const auto& one) {
-                           return std::string(to_string(std::get<0>(one.param))) + "_" +
-                                  std::string(to_string(std::get<1>(one.param)));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    all, nccl_step_on_two_gpus,
+    ::testing::Combine(::testing::Values(nccl_scheme::all_gather, nccl_scheme::send_receive),
+                       ::testing::Values(nccl_memory::plain, nccl_memory::registered, nccl_memory::symmetric_window),
+                       ::testing::Values(std::nullopt, dispatch_format::mxfp8, dispatch_format::nvfp4)),
+    [](const auto& one) {
+      return std::string(to_string(std::get<0>(one.param))) + "_" + std::string(to_string(std::get<1>(one.param))) +
+             "_" + format_word(std::get<2>(one.param));
+    });
 
 }  // namespace
 }  // namespace switchyard::harness

@@ -42,7 +42,7 @@ class gpu_row_check_test : public gpu_cases<1> {
                 step,
                 use,
                 spec.values,
-                spec.params.dtype,
+                row_dtype(spec.params),
                 rows_are_elements(spec.params),
                 row_bytes,
                 spec.params.dispatch_format.value_or(dispatch_format::bf16),

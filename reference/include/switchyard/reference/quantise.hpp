@@ -103,6 +103,26 @@ constexpr std::uint8_t code_of(dispatch_format format, float value, const block_
   return is_four_bit(format) ? fp32_to_e2m1(quotient) : fp32_to_e4m3(quotient);
 }
 
+/// What an element counts as before it is scaled: e4m3, or the low four bits as e2m1.
+constexpr float value_of_code(dispatch_format format, std::uint8_t code) noexcept {
+  return is_four_bit(format) ? e2m1_to_fp32(code) : e4m3_to_fp32(code);
+}
+
+/// What the elements of a block are multiplied by. `bits`: its scale as it travels, see block_scale; ignored where none
+/// does. nvfp4: the block's scale times tensor_scale, rounded to fp32.
+constexpr float value_of_scale(dispatch_format format, std::uint32_t bits, float tensor_scale) noexcept {
+  switch (format) {
+    case dispatch_format::bf16:
+    case dispatch_format::fp16: break;
+    case dispatch_format::fp8: return tensor_scale;
+    case dispatch_format::fp8_block128: return std::bit_cast<float>(bits);
+    case dispatch_format::mxfp8:
+    case dispatch_format::mxfp4: return e8m0_to_fp32(static_cast<std::uint8_t>(bits));
+    case dispatch_format::nvfp4: return e4m3_to_fp32(static_cast<std::uint8_t>(bits)) * tensor_scale;
+  }
+  return 1;
+}
+
 /// Quantises a row of values.size() elements. `row` and `scales` have room for bytes_of(format, values.size()); scales
 /// may be null where none travel. tensor_scale: finite and above 0; of fp8 and nvfp4 only. Throws
 /// switchyard::invalid_argument for a format that is not quantised, no elements, a null pointer or a tensor_scale that
