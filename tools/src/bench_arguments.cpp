@@ -153,10 +153,6 @@ harness::bench_options read_bench_options(const bench_arguments& arguments) {
   options.routing = routing_of(arguments.routing);
   options.transports = transports_of(arguments);
   options.variants = variants_of(arguments);
-  if (!options.variants.empty() && options.shapes.size() > 1) {
-    throw harness::input_error("--variants: are measured of one shape at a time, not of " +
-                               std::to_string(options.shapes.size()));
-  }
   options.lamport = lamport_of(arguments.lamport);
   options.lamport_max_tokens = parse_count_within("--lamport-max-tokens", arguments.lamport_max_tokens, 1, most_tokens);
   options.host_jitter_us =
@@ -181,6 +177,10 @@ harness::bench_options read_bench_options(const bench_arguments& arguments) {
   options.params.dispatch_format = profile.dispatch_format;
   options.params.max_tokens_per_rank = options.tokens.back();
   read_shapes(arguments, options);
+  if (!options.variants.empty() && options.shapes.size() > 1) {
+    throw harness::input_error("--variants: are measured of one shape at a time, not of " +
+                               std::to_string(options.shapes.size()));
+  }
   return options;
 }
 

@@ -184,10 +184,11 @@ TEST(shipped_suites, lifecycle_has_layers_and_checkpoints_by_every_launch_and_bo
   std::set<std::tuple<bool, launch_mode, choice>> points;
   int most_layers = 0;
   int most_checkpoints = 0;
-  std::size_t wrong_layers = 0;
+  int wrong_layers = 0;
   for (const auto& spec : cases_of_suite("lifecycle")) {
     most_layers = std::max(most_layers, spec.layers);
-    if (spec.checkpoint_every > 0) most_checkpoints = std::max(most_checkpoints, (spec.steps - 1) / spec.checkpoint_every);
+    if (spec.checkpoint_every > 0)
+      most_checkpoints = std::max(most_checkpoints, (spec.steps - 1) / spec.checkpoint_every);
     if (spec.inject) wrong_layers += spec.inject->field == step_field::instance ? 1 : 0;
     if (spec.checkpoint_every > 0) points.emplace(true, spec.launch, spec.lamport);
     if (spec.layers > 1) points.emplace(false, spec.launch, spec.lamport);
@@ -200,7 +201,7 @@ TEST(shipped_suites, lifecycle_has_layers_and_checkpoints_by_every_launch_and_bo
   }
   EXPECT_EQ(most_layers, 60);
   EXPECT_EQ(most_checkpoints, 100);
-  EXPECT_EQ(wrong_layers, 8U);
+  EXPECT_EQ(wrong_layers, 8);
 }
 
 TEST(shipped_suites, low_precision_has_every_format_and_dtype_by_both_transports) {
