@@ -4,7 +4,7 @@
 usage: check_includes.py [ROOT]
 
   spec <- reference     spec <- lib     lib + reference <- harness <- tools
-  inside lib: spec < layout < protocol < fabric, with comm beside fabric
+  inside lib: spec < layout < protocol < fabric, with comm beside fabric, and system below both
 
 The reference and the library never include each other. From outside, only the library's public headers are
 included, but the harness may ask for a fabric that errs or checks no headers, and its tests may include lib/src to inject faults. The library sees no JSON and no command line.
@@ -26,6 +26,7 @@ ROOMS = [
     ("lib/src/protocol/", "protocol"),
     ("lib/src/fabric/", "fabric"),
     ("lib/src/comm/", "comm"),
+    ("lib/src/system/", "system"),
     ("lib/src/injection/faulty_fabric.hpp", "odd fabrics"),
     ("lib/src/injection/unchecked_fabric.hpp", "odd fabrics"),
     ("lib/src/", "lib top"),
@@ -43,7 +44,7 @@ ROOMS = [
 ]
 
 LIB_PUBLIC = {"spec", "lib words", "lib class"}
-LIB_INNER = {"layout", "protocol", "fabric", "comm", "odd fabrics", "lib top"}
+LIB_INNER = {"layout", "protocol", "fabric", "comm", "system", "odd fabrics", "lib top"}
 
 ALLOWED = {
     "spec": {"spec"},
@@ -51,8 +52,9 @@ ALLOWED = {
     "lib class": LIB_PUBLIC,
     "layout": {"spec", "lib words", "layout"},
     "protocol": {"spec", "lib words", "layout", "protocol"},
-    "fabric": {"spec", "lib words", "layout", "protocol", "fabric"},
-    "comm": {"spec", "lib words", "comm"},
+    "fabric": {"spec", "lib words", "layout", "protocol", "system", "fabric"},
+    "comm": {"spec", "lib words", "system", "comm"},
+    "system": {"system"},
     "odd fabrics": LIB_PUBLIC,
     "lib top": LIB_PUBLIC | LIB_INNER,
     "lib consumer": LIB_PUBLIC | {"lib consumer"},

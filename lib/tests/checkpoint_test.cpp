@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A workspace gives its memory back and gets it again at the same addresses; what was captured before replays exactly.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,33 +8,19 @@
 #include <string>
 #include <thread>
 
-#include "fabric/collective_step.hpp"
 #include "injection/capturing_host_fabric.hpp"
-#include "injection/recovery_decorator.hpp"
 #include "layout/rank_mask.hpp"
-#include "support/layered_group.hpp"
+#include "support/checkpointed.hpp"
 #include "support/masked_group.hpp"
 
 namespace switchyard {
 namespace {
 
 using namespace std::chrono_literals;
-
-comm_params small_params() {
-  comm_params params;
-  params.num_experts = 8;
-  params.top_k = 2;
-  params.max_tokens_per_rank = 40;
-  params.hidden_size = 64;
-  return params;
-}
-
-one_sided_config short_lamport(std::chrono::milliseconds timeout = 20s) {
-  one_sided_config config;
-  config.timeout = config.warmup_timeout = timeout;
-  config.lamport_max_tokens = 16;
-  return config;
-}
+using test::resident_pages;
+using test::short_lamport;
+using test::small_params;
+using test::state_error_of;
 
 /// Two ranks with as many layers as asked for, and steps of them.
 struct checkpointed_group : test::layered_group {
@@ -49,25 +32,6 @@ struct checkpointed_group : test::layered_group {
     test::layer_exchange(layer(rank, which), stream(rank), {number, tokens, 128}).run();
   }
 };
-
-/// Pages of a workspace that are in memory. None where there is nothing behind its addresses.
-std::size_t resident_pages(const one_sided_all_to_all& instance, const one_sided_config& config) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const auto bytes = workspace_bytes(instance.params(), config, instance.ep_size());
-  std::vector<unsigned char> seen((bytes + page - 1) / page);
-  if (mincore(instance.workspace_data(), bytes, seen.data()) != 0) return 0;
-  return static_cast<std::size_t>(std::count_if(seen.begin(), seen.end(), [](auto flags) { return flags & 1; }));
-}
-
-template <class Call>
-std::string state_error_of(Call call) {
-  try {
-    call();
-  } catch (const state_error& e) {
-    return e.what();
-  }
-  return "no state_error";
-}
 
 TEST(checkpoint, gives_memory_back_and_takes_it_again_at_the_same_addresses) {
   checkpointed_group group;
@@ -307,101 +271,6 @@ TEST(checkpoint, keeps_the_mask_of_active_ranks) {
       EXPECT_EQ(after.output, before.output);
     });
   }
-}
-
-/// What a driver may refuse, once.
-struct refusal {
-  std::atomic<bool> of_release{false};
-  std::atomic<bool> of_restart{false};
-  std::atomic<bool> of_opening{false};
-};
-
-class refusing_workspace final : public injection::recovery_decorator {
- public:
-  refusing_workspace(std::unique_ptr<fabric_workspace> right, std::shared_ptr<refusal> refused)
-      : recovery_decorator(std::move(right)), refused_(std::move(refused)) {}
-
- private:
-  void release_memory() override {
-    if (refused_->of_release.exchange(false)) throw cuda_error("workspace: taking memory away: refused");
-    recovery_decorator::release_memory();
-  }
-  void restart(const fresh_start& start, const rank_meeting& meeting) override {
-    if (!refused_->of_restart.exchange(false)) return recovery_decorator::restart(start, meeting);
-    // In the place of the first thing that the right one does with the others.
-    (void)collective_step<nothing>(meeting, []() -> nothing { throw out_of_memory("workspace: no memory"); });
-  }
-  void open_again(std::chrono::nanoseconds timeout) override {
-    if (refused_->of_opening.exchange(false)) throw cuda_error("workspace: ending the fault: refused");
-    recovery_decorator::open_again(timeout);
-  }
-
-  std::shared_ptr<refusal> refused_;
-};
-using refusing_fabric = injection::decorated_host_fabric<refusing_workspace, std::shared_ptr<refusal>>;
-
-/// A group whose rank 1 refuses what it is told to.
-struct refusing_group : test::layered_group {
-  refusing_group() : layered_group(2) {
-    test::on_every_rank(2, [&](int rank) {
-      add(rank, small_params(), short_lamport(),
-          std::make_shared<refusing_fabric>(rank == 1 ? refused : std::make_shared<refusal>()));
-    });
-  }
-  std::shared_ptr<refusal> refused = std::make_shared<refusal>();
-};
-
-TEST(checkpoint, is_lost_for_good_where_memory_cannot_be_taken_away) {
-  refusing_group group;
-  group.refused->of_release = true;
-  test::on_every_rank(2, [&](int rank) {
-    auto& instance = group.layer(rank, 0);
-    const std::string why =
-        "checkpoint_prepare: the workspace is lost for good: checkpoint_prepare: rank 1: workspace: taking memory "
-        "away: refused";
-    try {
-      instance.checkpoint_prepare();
-      ADD_FAILURE() << "rank " << rank;
-    } catch (const cuda_error& e) {
-      EXPECT_EQ(std::string(e.what()), why);
-    }
-    const auto refusal = state_error_of([&] { instance.abort("a test"); });
-    EXPECT_EQ(refusal, "abort: the workspace is lost for good, destroy() its instances: " + why);
-    EXPECT_THROW(instance.checkpoint_prepare(), state_error);
-    EXPECT_THROW(instance.checkpoint_restore(group.backends[static_cast<std::size_t>(rank)]), state_error);
-    instance.destroy();
-  });
-}
-
-TEST(checkpoint, may_be_restored_by_another_attempt_where_memory_lacked) {
-  refusing_group group;
-  test::on_every_rank(2, [&](int rank) {
-    auto& instance = group.layer(rank, 0);
-    test::layer_exchange(instance, group.stream(rank), {0, 8, 128}).run();
-    instance.checkpoint_prepare();
-    if (rank == 1) group.refused->of_restart = true;
-    const auto backend = group.backends[static_cast<std::size_t>(rank)];
-    EXPECT_THROW(instance.checkpoint_restore(backend), out_of_memory);
-    EXPECT_EQ(resident_pages(instance, short_lamport()), 0U) << "what had come back is gone again";
-    instance.checkpoint_restore(backend);
-    test::layer_exchange(instance, group.stream(rank), {1, 8, 128}).run();
-  });
-}
-
-TEST(checkpoint, is_lost_for_good_where_it_cannot_be_opened) {
-  refusing_group group;
-  test::on_every_rank(2, [&](int rank) {
-    auto& instance = group.layer(rank, 0);
-    instance.checkpoint_prepare();
-    if (rank == 1) group.refused->of_opening = true;
-    const auto backend = group.backends[static_cast<std::size_t>(rank)];
-    if (rank == 1) {
-      EXPECT_THROW(instance.checkpoint_restore(backend), cuda_error);
-      EXPECT_THROW(instance.checkpoint_restore(backend), state_error);
-    } else {
-      instance.checkpoint_restore(backend);
-    }
-  });
 }
 
 /// One rank, so that threads need not agree with peers on an order: layers of two threads, and a third that takes the

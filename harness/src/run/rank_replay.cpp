@@ -75,7 +75,7 @@ rank_runner::captured_step rank_runner::capture(int step, const replay_shape& sh
     auto* output = shape.num_tokens > 0 ? device_->address_of(output_buffer, {}) : nullptr;
     call_phase(step, phase::combine, [&] {
       exchange.combine({between.expert_rows, declared.combine_hidden_size, declared.combine_dtype},
-                         {output, shape.num_tokens}, device_->stream());
+                       {output, shape.num_tokens}, device_->stream());
     });
   };
   const auto rest = [&] {

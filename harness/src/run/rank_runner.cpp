@@ -176,7 +176,7 @@ bool rank_runner::enqueue_step(int step) {
   auto* output_data = count > 0 ? device_->address_of(output_buffer, output) : nullptr;
   call_phase(step, phase::combine, [&] {
     exchange.combine({expert_rows, declared.combine_hidden_size, declared.combine_dtype}, {output_data, count},
-                       device_->stream());
+                     device_->stream());
   });
   enqueue([this, inputs, summed = !skips(step, phase::combine)] {
     if (summed) return end_of_combine(*inputs);

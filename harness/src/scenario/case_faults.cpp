@@ -88,11 +88,12 @@ void check_disagreement(const case_spec& spec, const injected_fault& fault, cons
       return require(spec.params.dtype != dtype::fp32, "needs dtype bf16 or fp16: one rank passes the other of them");
     case step_field::rank_mask: return check_odd_mask(spec, fault, from);
     default:
-      require(false,
-              "must be one of runtime_max_tokens_per_rank, payload_set, hidden_states_row_bytes, "
-              "topk_weights_row_bytes, hidden_states_scale_row_bytes, extra_row_bytes, "
-              "eplb_stats_length, combine_hidden_size, combine_dtype, instance, rank_mask where ranks disagree: callers "
-              "declare no more");
+      require(
+          false,
+          "must be one of runtime_max_tokens_per_rank, payload_set, hidden_states_row_bytes, "
+          "topk_weights_row_bytes, hidden_states_scale_row_bytes, extra_row_bytes, "
+          "eplb_stats_length, combine_hidden_size, combine_dtype, instance, rank_mask where ranks disagree: callers "
+          "declare no more");
   }
 }
 

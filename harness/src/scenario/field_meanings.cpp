@@ -65,7 +65,8 @@ constexpr auto meanings = std::to_array<field_meaning>({
      "and replayed with new inputs in place; two_graphs: dispatch is one, experts and combine another; mixed: graph, "
      "eager and two_graphs in turn. All but eager are skipped where there are no graphs, so on the host fabric"},
     {"layers", "1",
-     "instances of each rank, as the layers of a model: they share the rank's workspace, and steps run in them in turn"},
+     "instances of each rank, as the layers of a model: they share the rank's workspace, and steps run in them in "
+     "turn"},
     {"low_precision_combine", "none",
      "in which format expert outputs travel in combine. fp8: e4m3; fp8_block_scaled: e4m3 with a scale for 128 "
      "elements; none: as they are. Sums are those of the golden model all the same, and how far these are from sums in "

@@ -35,8 +35,10 @@ const std::array<names, 5> tied{names{"tokens", "runtime_max_tokens", "max_token
 // Fields that are refused without one another.
 const std::array inseparable{names{"inject.field", "inject.kind", "inject.late_ms", "inject.phase", "inject.rank",
                                    "inject.step", "expected_fault", "prompt_verdict", "recover", "recover_without"},
-                             names{"runtime_max_tokens_from", "expected_fault"}, names{"late_rank", "late_us"},
-                             names{"enable_rank_mask", "masked_from", "rejoin_step"}, names{"layers", "retire_every"},
+                             names{"runtime_max_tokens_from", "expected_fault"},
+                             names{"late_rank", "late_us"},
+                             names{"enable_rank_mask", "masked_from", "rejoin_step"},
+                             names{"layers", "retire_every"},
                              names{"routing", "expert_groups", "groups_per_token", "hot_expert", "hot_percent",
                                    "hot_rank", "zipf_exponent_percent"}};
 // Fields that name a rank.

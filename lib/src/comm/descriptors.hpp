@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "comm/unique_descriptor.hpp"
+#include "system/unique_descriptor.hpp"
 
 namespace switchyard::comm {
 

@@ -8,8 +8,8 @@
 
 #include "comm/poll_set.hpp"
 #include "comm/socket_domain.hpp"
-#include "comm/unique_descriptor.hpp"
 #include "comm/wire.hpp"
+#include "system/unique_descriptor.hpp"
 
 namespace switchyard::comm {
 

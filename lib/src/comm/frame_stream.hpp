@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "comm/unique_descriptor.hpp"
 #include "comm/wire.hpp"
+#include "system/unique_descriptor.hpp"
 
 namespace switchyard::comm {
 

@@ -151,7 +151,7 @@ class in_process_backend final : public comm_backend {
     const int given = kept.get();
     std::vector<int> all(static_cast<std::size_t>(size()));
     meeting_->gather(rank_, std::as_bytes(std::span(&given, 1)), std::as_writable_bytes(std::span(all)), timeout);
-    std::vector<comm::unique_descriptor> copies;
+    std::vector<unique_descriptor> copies;
     std::exception_ptr failure;
     try {
       for (const int each : all) copies.push_back(comm::copy_of(each));

@@ -55,11 +55,11 @@ class socket_backend final : public comm_backend {
 
   std::vector<int> allgather_descriptors(int mine, std::chrono::nanoseconds timeout) override {
     if (!passes_descriptors()) return comm_backend::allgather_descriptors(mine, timeout);
-    const auto given = std::make_shared<const comm::unique_descriptor>(comm::copy_of(mine));
+    const auto given = std::make_shared<const unique_descriptor>(comm::copy_of(mine));
     const bool gives = static_cast<bool>(*given);
     auto frames = members_->exchange(gives ? comm::gather_call::descriptor : comm::gather_call::no_descriptor, {},
                                      gives ? given : nullptr, comm::deadline(timeout));
-    std::vector<comm::unique_descriptor> all;
+    std::vector<unique_descriptor> all;
     for (int place = 0; place < size(); ++place) {
       auto& theirs = frames[static_cast<std::size_t>(place)];
       check_same_call(place, theirs, place == rank() || theirs.header.call != comm::gather_call::bytes,
@@ -96,7 +96,7 @@ std::shared_ptr<comm_backend> make_backend(comm::socket_domain& domain, const pr
                            " ns, must be positive");
   }
   const comm::deadline until(which.timeout);
-  comm::unique_descriptor listener;
+  unique_descriptor listener;
   comm::introductions made;
   if (which.size == 1) {  // whom no other rank looks for
     made.id = comm::new_group_id();

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "comm/unique_descriptor.hpp"
 #include "comm/wire.hpp"
+#include "system/unique_descriptor.hpp"
 
 namespace switchyard::comm {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A workspace on the host whose way through recover() and checkpoints goes by a decorator, which may refuse a part of it
-// or count.
+// A workspace on the host whose way through recover() and checkpoints goes by a decorator, which may refuse a part of
+// it or count.
 #pragma once
 
 #include <memory>

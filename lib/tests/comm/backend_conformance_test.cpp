@@ -212,14 +212,14 @@ TEST_P(comm_backends, pass_descriptors_or_say_that_they_do_not) {
       return;
     }
     // Rank 1 gives none.
-    comm::unique_descriptor mine(rank == 1 ? -1 : ::memfd_create("test", MFD_CLOEXEC));
+    unique_descriptor mine(rank == 1 ? -1 : ::memfd_create("test", MFD_CLOEXEC));
     for (int round = 0; round < 20; ++round) {
       const char letter = static_cast<char>('a' + rank + round);
       ASSERT_EQ(mine ? ::pwrite(mine.get(), &letter, 1, 0) : 1, 1);
       const auto all = backend.allgather_descriptors(mine.get(), seconds(20));
       ASSERT_EQ(all.size(), 3U);
       for (int peer = 0; peer < 3; ++peer) {
-        const comm::unique_descriptor theirs(all[static_cast<std::size_t>(peer)]);
+        const unique_descriptor theirs(all[static_cast<std::size_t>(peer)]);
         ASSERT_EQ(theirs.get() >= 0, peer != 1);
         if (!theirs) continue;
         ASSERT_NE(theirs.get(), mine.get());

@@ -14,16 +14,16 @@
 #include <string>
 #include <vector>
 
-#include "comm/unique_descriptor.hpp"
 #include "support/host_group.hpp"
 #include "switchyard/comm_backend.hpp"
 #include "switchyard/socket_backend.hpp"
+#include "system/unique_descriptor.hpp"
 
 namespace switchyard::test {
 
 /// A socket of this kind, bound to a port of the loopback that nobody else has.
-inline comm::unique_descriptor bound_to_a_free_port(std::uint16_t& port) {
-  comm::unique_descriptor bound(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+inline unique_descriptor bound_to_a_free_port(std::uint16_t& port) {
+  unique_descriptor bound(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   (void)::setsockopt(bound.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   sockaddr_in address{};

@@ -29,7 +29,7 @@ std::unique_ptr<comm::socket_domain> domain_of(const meeting_place& place) {
 }
 
 /// Connects to rank 0 as soon as it is there.
-comm::unique_descriptor stranger_at(const meeting_place& place) {
+unique_descriptor stranger_at(const meeting_place& place) {
   const auto domain = domain_of(place);
   for (;;) {
     std::string why;
@@ -228,7 +228,7 @@ TEST_P(meeting_processes, another_program_at_the_rendezvous_is_not_taken_for_ran
     });
     std::atomic<bool> over{false};
     std::thread program([&] {
-      std::vector<comm::unique_descriptor> kept;
+      std::vector<unique_descriptor> kept;
       while (!over) {
         std::this_thread::sleep_for(milliseconds(2));
         auto visitor = comm::accept_one(listener.get());
@@ -292,7 +292,7 @@ TEST(meeting_processes_over_tcp, meet_by_name_by_ipv6_and_by_addresses_that_they
   for (const char* host : {"localhost", "::1", "127.0.0.1"}) {
     const meeting_place place(socket_kind::tcp);
     if (std::string(host) == "::1") {
-      const comm::unique_descriptor six(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      const unique_descriptor six(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
       sockaddr_in6 loopback{};
       loopback.sin6_family = AF_INET6;
       loopback.sin6_addr = in6addr_loopback;

@@ -12,8 +12,8 @@ namespace {
 using namespace test;
 using std::chrono::seconds;
 
-comm::unique_descriptor new_memory(int rank) {
-  comm::unique_descriptor memory(::memfd_create("slice", MFD_CLOEXEC));
+unique_descriptor new_memory(int rank) {
+  unique_descriptor memory(::memfd_create("slice", MFD_CLOEXEC));
   require(::ftruncate(memory.get(), 4096) == 0, "ftruncate");
   require(::pwrite(memory.get(), &rank, sizeof(rank), 0) == sizeof(rank), "pwrite");
   return memory;
@@ -25,7 +25,7 @@ void close_all(const std::vector<int>& descriptors) {
 
 /// So that this process may open `count` more.
 rlim_t limit_that_leaves(int count) {
-  std::vector<comm::unique_descriptor> filling;
+  std::vector<unique_descriptor> filling;
   for (int i = 0; i <= count; ++i) filling.emplace_back(::fcntl(0, F_DUPFD_CLOEXEC, 0));
   return static_cast<rlim_t>(filling.back().get());
 }

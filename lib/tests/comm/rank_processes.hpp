@@ -58,8 +58,8 @@ class rank_processes {
     for (int rank = 0; rank < count; ++rank) {
       int ends[2] = {-1, -1};
       if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
-      comm::unique_descriptor read_end(ends[0]);
-      const comm::unique_descriptor write_end(ends[1]);
+      unique_descriptor read_end(ends[0]);
+      const unique_descriptor write_end(ends[1]);
       const auto parent = ::getpid();
       const pid_t child = ::fork();
       if (child < 0) throw std::runtime_error("fork");
@@ -106,7 +106,7 @@ class rank_processes {
  private:
   struct process {
     pid_t id = -1;
-    comm::unique_descriptor told;
+    unique_descriptor told;
   };
 
   static int run(int rank, const std::function<void(int)>& body, int told) {

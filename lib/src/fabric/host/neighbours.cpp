@@ -130,14 +130,14 @@ class processes final : public neighbours {
 
   /// Prepares a new segment in every window of the ranks that meet. Throws on all of them, or on none.
   void hand_round_segments(const rank_meeting& meeting) {
-    comm::unique_descriptor mine;
+    unique_descriptor mine;
     (void)collective_step<nothing>(meeting, [&]() -> nothing {
       mine = make_segment(bytes());
       window_of(handle_.rank).prepare(mine.get());
       return {};
     });
     // Too few descriptors are told to the rank that has them alone, and the backend goes on.
-    std::vector<comm::unique_descriptor> all;
+    std::vector<unique_descriptor> all;
     const auto received = judge([&] {
       for (const int each : meeting.backend().allgather_descriptors(mine.get(), meeting.remaining()))
         all.emplace_back(each);

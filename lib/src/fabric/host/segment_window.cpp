@@ -21,8 +21,8 @@ constexpr int nothing_there = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 }  // namespace
 
-comm::unique_descriptor make_segment(std::size_t bytes) {
-  comm::unique_descriptor made(memfd_create("switchyard", MFD_CLOEXEC));
+unique_descriptor make_segment(std::size_t bytes) {
+  unique_descriptor made(memfd_create("switchyard", MFD_CLOEXEC));
   if (!made || ftruncate(made.get(), static_cast<off_t>(bytes)) != 0) fail_to_have(bytes, "shared memory");
   return made;
 }

@@ -5,12 +5,12 @@
 
 #include <cstddef>
 
-#include "comm/unique_descriptor.hpp"
+#include "system/unique_descriptor.hpp"
 
 namespace switchyard::host {
 
 /// A segment of zeros that nobody can find: it is handed on by its descriptor. Throws out_of_memory.
-comm::unique_descriptor make_segment(std::size_t bytes);
+unique_descriptor make_segment(std::size_t bytes);
 
 /// Addresses, and the segment that is seen there, or nothing: then a touch ends the process.
 class segment_window {

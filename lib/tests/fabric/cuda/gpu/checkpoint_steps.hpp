@@ -67,8 +67,7 @@ inline void expect_memory_to_leave_and_return(int num_devices, int ep_size) {
   auto should_be = group.expected(everybody);
   should_be.resize(1);
   const device_room room(num_devices);
-  const auto workspaces =
-      static_cast<std::size_t>(ep_size) * workspace_bytes(shape.params, shape.config, ep_size);
+  const auto workspaces = static_cast<std::size_t>(ep_size) * workspace_bytes(shape.params, shape.config, ep_size);
   ASSERT_GT(workspaces, std::size_t{256} << 20);
   on_every_rank(ep_size, [&](int rank) {
     group.group().make_current(rank);

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace switchyard::comm {
+namespace switchyard {
 
 class unique_descriptor {
  public:
@@ -32,4 +32,4 @@ class unique_descriptor {
   int descriptor_ = -1;
 };
 
-}  // namespace switchyard::comm
+}  // namespace switchyard
