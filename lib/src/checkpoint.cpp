@@ -91,7 +91,7 @@ void prepare_checkpoint(shared_workspace& workspace, std::chrono::nanoseconds ti
       return {};
     });
   } catch (...) {
-    if (!within_a_step) workspace.end_change(workspace_life::usable);
+    workspace.end_change(workspace_life::usable);
     workspace.require_sound();  // where it is this rank's own fault, with its record
     throw;
   }

@@ -149,6 +149,7 @@ class one_sided_all_to_all::impl {
     launch.words_digest = protocol::digest_of(words_);
 
     workspace.launch(launch, plan_.dispatch, stream);
+    workspace_->has_called(instance_);
     step.keep();
     return result;
   }
@@ -205,6 +206,7 @@ class one_sided_all_to_all::impl {
     launch.words_digest = protocol::digest_of(launch.words);
 
     workspace.launch(launch, plan_.combine, stream);
+    workspace_->has_called(instance_);
     workspace_->end_step();
   }
 
@@ -213,6 +215,7 @@ class one_sided_all_to_all::impl {
     if (!config_.enable_rank_mask) throw unsupported("set_active_ranks: enable_rank_mask is false, must be true");
     check_rank_mask(mask, rank_, ep_size_);
     (*workspace_)->set_active_ranks(mask, stream);
+    workspace_->has_called(instance_);
   }
 
   // status, abort and destroy may meet on different threads: each takes its own hold of the workspace.
@@ -252,7 +255,7 @@ class one_sided_all_to_all::impl {
       last = std::move(workspace_);
     }
     if (!last) return;
-    if (last->is_usable()) (*last)->drain();
+    (*last)->drain();  // whatever its life: what runs touches the caller's memory, too
     last->let_go_of(instance_);
     workspace_registry::of_process().leave(last);
   }

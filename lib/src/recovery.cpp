@@ -74,6 +74,12 @@ class backend_of_active final : public comm_backend {
   void barrier(std::chrono::nanoseconds timeout) override {
     renaming([&] { given_.barrier(timeout); });
   }
+  [[nodiscard]] bool passes_descriptors() const noexcept override { return given_.passes_descriptors(); }
+  std::vector<int> allgather_descriptors(int mine, std::chrono::nanoseconds timeout) override {
+    std::vector<int> all;
+    renaming([&] { all = given_.allgather_descriptors(mine, timeout); });
+    return all;
+  }
 
  private:
   template <class Call>

@@ -10,7 +10,6 @@
 namespace switchyard {
 
 void shared_workspace::begin_step(std::uint32_t instance) {
-  last_caller_ = instance;
   auto found = no_step;
   if (step_.compare_exchange_strong(found, step_of(instance), std::memory_order_acq_rel)) return;
   if (found == step_of(instance)) throw state_error("dispatch: the previous step's combine is due");
@@ -45,14 +44,10 @@ void shared_workspace::require_usable(std::string_view call) const {
   refuse_use(call);
 }
 
-bool shared_workspace::is_usable() const {
-  const std::lock_guard lock(mutex_);
-  return life_ == workspace_life::usable;
-}
-
 void shared_workspace::refuse_use(std::string_view call) const {
   switch (life_) {
-    case workspace_life::usable: return;
+    case workspace_life::usable:
+    case workspace_life::refusing: return;
     case workspace_life::recovering: throw state_error(std::string(call) + ": recover() is under way");
     case workspace_life::gathering:
     case workspace_life::leaving:
@@ -63,6 +58,11 @@ void shared_workspace::refuse_use(std::string_view call) const {
     case workspace_life::lost: break;
   }
   throw state_error(std::string(call) + ": the workspace is lost for good, destroy() its instances: " + why_lost_);
+}
+
+void shared_workspace::refuse_change(std::string_view call) const {
+  refuse_use(call);
+  if (life_ == workspace_life::refusing) throw state_error(std::string(call) + ": checkpoint_prepare() is under way");
 }
 
 void shared_workspace::require_sound() const {
@@ -78,23 +78,23 @@ shared_workspace::change shared_workspace::begin_to_prepare() {
   const std::lock_guard inside(calls_);
   const std::lock_guard lock(mutex_);
   if (life_ == workspace_life::prepared) return change::not_due;
-  refuse_use("checkpoint_prepare");
-  if (!open_step().empty()) return change::within_a_step;
-  life_ = workspace_life::gathering;
-  return change::begun;
+  refuse_change("checkpoint_prepare");
+  const bool within_a_step = !open_step().empty();
+  life_ = within_a_step ? workspace_life::refusing : workspace_life::gathering;
+  return within_a_step ? change::within_a_step : change::begun;
 }
 
 shared_workspace::change shared_workspace::begin_to_restore() {
   const std::lock_guard lock(mutex_);
   if (life_ == workspace_life::usable) return change::not_due;
-  if (life_ != workspace_life::prepared) refuse_use("checkpoint_restore");
+  if (life_ != workspace_life::prepared) refuse_change("checkpoint_restore");
   life_ = workspace_life::leaving;
   return change::begun;
 }
 
 void shared_workspace::begin_to_recover() {
   const std::lock_guard lock(mutex_);
-  refuse_use("recover");
+  refuse_change("recover");
   life_ = workspace_life::recovering;
 }
 

@@ -43,6 +43,7 @@ struct workspace_key {
 enum class workspace_life : std::uint8_t {
   usable,
   recovering,  ///< recover() is under way
+  refusing,    ///< checkpoint_prepare() waits to tell others that a step is open, which goes on
   gathering,   ///< on its way to prepared, waiting for others; may still be aborted
   leaving,     ///< between having memory and having none, in either direction
   prepared,    ///< its addresses have no memory, by checkpoint_prepare()
@@ -78,17 +79,18 @@ class shared_workspace {
 
   /// To be held by a call that enqueues, for its length. Throws state_error unless the workspace is usable.
   [[nodiscard]] std::unique_lock<std::mutex> enter(std::string_view call);
+  /// Within enter(): the stream that the fabric knows is that of `instance` now.
+  void has_called(std::uint32_t instance) noexcept { last_caller_ = instance; }
   /// Throws state_error unless it is usable.
   void require_usable(std::string_view call) const;
   /// Throws peer_fault with the workspace's fault, if it has one.
   void require_sound() const;
-  [[nodiscard]] bool is_usable() const;
 
   /// How a change of life began.
   enum class change : std::uint8_t { begun, not_due, within_a_step };
   /// checkpoint_prepare()'s: from usable to gathering, but where a step is open, whose combine is not to be refused
-  /// while others are waited for. Not due where it is prepared. Waits for calls that are inside. Throws state_error
-  /// from elsewhere.
+  /// while others are waited for, to refusing. Not due where it is prepared. Waits for calls that are inside. Throws
+  /// state_error from elsewhere.
   [[nodiscard]] change begin_to_prepare();
   /// checkpoint_restore()'s: from prepared to leaving. Not due where it is usable. Throws state_error from elsewhere.
   [[nodiscard]] change begin_to_restore();
@@ -118,7 +120,9 @@ class shared_workspace {
   static constexpr std::uint64_t no_step = 0;
   static constexpr std::uint64_t abandoned = ~std::uint64_t{0};
   [[nodiscard]] static std::uint64_t step_of(std::uint32_t instance) { return std::uint64_t{instance} + 1; }
-  void refuse_use(std::string_view call) const;  ///< under mutex_
+  // Under mutex_; throw state_error where a call, or a change of life, may not begin.
+  void refuse_use(std::string_view call) const;
+  void refuse_change(std::string_view call) const;
 
   workspace_key key_;
   std::shared_ptr<switchyard::fabric> fabric_;

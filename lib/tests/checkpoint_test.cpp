@@ -158,6 +158,36 @@ TEST(checkpoint, waits_for_the_end_of_a_step_on_every_rank) {
   });
 }
 
+/// A rank that has a step open tells so at the meeting; until the others are there the step goes on, and nothing else
+/// begins.
+TEST(checkpoint, lets_an_open_step_end_while_it_waits_to_refuse) {
+  checkpointed_group group(2, 2);
+  test::on_every_rank(2, [&](int rank) {
+    const auto& backend = group.backends[static_cast<std::size_t>(rank)];
+    test::layer_exchange exchange(group.layer(rank, 0), group.stream(rank), {0, 8, 128});
+    exchange.dispatch();
+    std::string refused;
+    std::thread other;
+    if (rank == 0) {
+      other = std::thread([&] { refused = state_error_of([&] { group.layer(0, 1).checkpoint_prepare(); }); });
+      std::string begun;  // once the other thread is inside, no other change is let in
+      for (int attempt = 0; attempt < 1000 && begun.find("under way") == std::string::npos; ++attempt) {
+        std::this_thread::sleep_for(5ms);
+        begun = state_error_of([&] { group.layer(0, 0).checkpoint_restore(backend); });
+      }
+      EXPECT_EQ(begun, "checkpoint_restore: checkpoint_prepare() is under way");
+      EXPECT_EQ(state_error_of([&] { group.layer(0, 0).recover(*backend, layout::all_ranks(2)); }),
+                "recover: checkpoint_prepare() is under way");
+    }
+    exchange.combine();
+    group.stream(rank).synchronize();
+    exchange.expect_exact();
+    if (rank == 1) refused = state_error_of([&] { group.layer(1, 1).checkpoint_prepare(); });
+    if (other.joinable()) other.join();
+    EXPECT_EQ(refused, "checkpoint_prepare: rank 0: a step is in flight, its combine is due");
+  });
+}
+
 TEST(checkpoint, is_refused_on_all_ranks_where_one_is_poisoned) {
   checkpointed_group group;
   test::on_every_rank(2, [&](int rank) {

@@ -196,6 +196,24 @@ TEST(process_group, survivors_name_a_rank_that_was_killed_and_go_on_without_it) 
   EXPECT_EQ(ranks.outcome(2), "");
 }
 
+/// Of the survivors alone, as a caller makes it who starts anew: it must bring descriptors as well.
+TEST(process_group, survivors_recover_by_a_backend_of_their_own) {
+  const meeting_place where(socket_kind::unix_socket);
+  const meeting_place again(socket_kind::unix_socket);
+  rank_processes ranks(3, [&](int rank) {
+    process_rank self(where, rank, 3, maskable(500ms));
+    for (std::uint32_t number = 0; number < 5; ++number) self.step(number);
+    if (rank == 1) (void)::raise(SIGKILL);
+    require_missed(self, 5, 1);
+    const auto pair = again.make(rank == 0 ? 0 : 1, 2);
+    self.instance->recover(*pair, test::all_but(3, {1}));
+    require_steps_without(self, 3);
+  });
+  EXPECT_EQ(ranks.outcome(0), "");
+  EXPECT_EQ(ranks.outcome(1), "ended by signal 9");
+  EXPECT_EQ(ranks.outcome(2), "");
+}
+
 /// What it does when it goes on happens in memory that the others have left behind.
 TEST(process_group, a_rank_that_was_stopped_comes_back_by_recover) {
   const meeting_place where(socket_kind::unix_socket);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As many ranks as a rack has GPUs, as processes of one host: that they come together and are exact, and what each takes.
+// As many ranks as a rack has GPUs, as processes of one host: that they come together and are exact, and what each
+// takes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 namespace switchyard {
 
 struct process_identity {
-  std::uint64_t drawn = 0;   ///< when the process first asked; a fork has the same
+  std::uint64_t drawn = 0;   ///< when the process first asked
   std::int64_t process = 0;  ///< its number; one of another container may have the same
   friend bool operator==(const process_identity&, const process_identity&) = default;
 };

@@ -102,8 +102,8 @@ group_place survey_group(comm_backend& backend, const driver_api& api, const sur
   const bool apart = std::any_of(all.begin(), all.end(), [&](const auto& r) { return !(r.process == all[0].process); });
   place.kind = all_fabric ? handle_kind::fabric : handle_kind::posix_descriptor;
   place.handles = apart && !all_fabric ? passing::by_descriptor : passing::as_it_is;
-  place.ranks_on_device = static_cast<int>(std::count_if(
-      all.begin(), all.end(), [&](const auto& r) { return r.process == here.process && same_gpu(r, here); }));
+  place.ranks_on_device =
+      static_cast<int>(std::count_if(all.begin(), all.end(), [&](const auto& r) { return same_gpu(r, here); }));
 
   // Before any large allocation: which of our pairs cannot be mapped. A device of another process is not ours to ask.
   (void)collective_step<nothing>(construction(backend, timeout), [&]() -> nothing {

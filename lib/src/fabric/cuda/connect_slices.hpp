@@ -22,7 +22,7 @@ enum class passing : std::uint8_t {
 struct group_place {
   handle_kind kind = handle_kind::posix_descriptor;
   passing handles = passing::as_it_is;
-  int ranks_on_device = 1;  ///< of this process, this one included
+  int ranks_on_device = 1;  ///< of whatever process, for some run kernels of several at a time; this one included
 };
 
 /// What a rank brings to the survey.

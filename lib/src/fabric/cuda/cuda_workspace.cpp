@@ -178,7 +178,10 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
     }
   }
 
-  void forget_stream() noexcept override { last_stream_.reset(); }
+  void forget_stream() noexcept override {
+    const std::lock_guard lock(stream_mutex_);
+    last_stream_.reset();
+  }
 
   [[nodiscard]] recoverable& recovery() override { return *this; }
 
@@ -262,6 +265,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   }
 
   void mark_end_of_stream() {
+    const std::lock_guard lock(stream_mutex_);
     if (!last_stream_) return;
     auto capturing = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(*last_stream_, &capturing), "whether the stream is being captured");
@@ -350,6 +354,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
 
   /// For drain().
   void mark_launch(stream_ref stream) {
+    const std::lock_guard lock(stream_mutex_);
     last_stream_ = stream.cuda();
     auto capturing = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream.cuda(), &capturing), "whether the stream is being captured");
@@ -364,6 +369,7 @@ class cuda_workspace final : public fabric_workspace, private recoverable {
   workspace_request request_;
   private_stream stream_;
   private_event last_launch_;
+  std::mutex stream_mutex_;                  ///< of the next: an instance may go while another drains
   std::optional<cudaStream_t> last_stream_;  ///< of the caller's, where replays of what it captured there run, too
   kernel_room room_;
   device_share share_;

@@ -103,8 +103,8 @@ class host_workspace final : public fabric_workspace, private recoverable {
   void set_active_ranks(const rank_set& mask, stream_ref stream) override {
     // Counted as a launch, so that drain() waits for it as well.
     auto run = std::make_shared<launch_state>(launches_, 1, 0);
-    last_stream_ = &stream.host();
-    last_stream_->enqueue([mask, word = layout::mask_word_of(mask, handle_.ep_size), words = &handle_.rank_mask(),
+    called_on(stream.host());
+    stream.host().enqueue([mask, word = layout::mask_word_of(mask, handle_.ep_size), words = &handle_.rank_mask(),
                            notice = &handle_.notice(), run] {
       host_block::store_u32(&words->due_word, word);
       for (std::size_t i = 0; i < mask.size(); ++i) {
@@ -129,7 +129,10 @@ class host_workspace final : public fabric_workspace, private recoverable {
   }
 
   void drain() noexcept override { launches_->wait_idle(); }
-  void forget_stream() noexcept override { last_stream_ = nullptr; }
+  void forget_stream() noexcept override {
+    const std::lock_guard lock(stream_mutex_);
+    last_stream_ = nullptr;
+  }
 
   [[nodiscard]] recoverable& recovery() override { return *this; }
 
@@ -137,7 +140,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
   /// Waits for all that the stream of the last call has been given, not only by the library: experts read the views,
   /// and where a combine was refused no launch stands behind them.
   [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override {
-    if (last_stream_ != nullptr) {
+    if (const std::lock_guard lock(stream_mutex_); last_stream_ != nullptr) {
       auto end = std::make_shared<launch_state>(launches_, 1, 0);
       last_stream_->enqueue([end] { end->running.reset(); });
     }
@@ -175,6 +178,10 @@ class host_workspace final : public fabric_workspace, private recoverable {
     block.store_u32(&round.poison, 0);
   }
 
+  void called_on(host_stream& stream) {
+    const std::lock_guard lock(stream_mutex_);
+    last_stream_ = &stream;
+  }
   [[nodiscard]] fresh_start first_start() const { return {{first_epoch_, 1}, layout::all_ranks(handle_.ep_size)}; }
 
   void begin(const fresh_start& start) {
@@ -200,8 +207,8 @@ class host_workspace final : public fabric_workspace, private recoverable {
     // Peers' memory is held by neighbours_, which outlive the launch because the destructor drains. Everything that a
     // block needs is allocated here, where a failure can still be thrown.
     auto run = std::make_shared<launch_state>(launches_, plan.num_blocks, scratch_words(params));
-    last_stream_ = &stream.host();
-    last_stream_->launch(plan.num_blocks, [params, kernel, kernels = kernels_, run, part = part_](int index) {
+    called_on(stream.host());
+    stream.host().launch(plan.num_blocks, [params, kernel, kernels = kernels_, run, part = part_](int index) {
       host_block block(run->scratch_of(index), static_cast<std::uint32_t>(index));
       {
         const entry_count::visit visit(part->inside);
@@ -220,6 +227,7 @@ class host_workspace final : public fabric_workspace, private recoverable {
   std::vector<std::byte*> bases_;
   protocol::workspace_handle handle_;
   std::shared_ptr<launch_count> launches_ = std::make_shared<launch_count>();
+  std::mutex stream_mutex_;             ///< of the next: an instance may go while another drains
   host_stream* last_stream_ = nullptr;  ///< of the last call
 };
 

@@ -108,7 +108,11 @@ class processes final : public neighbours {
       // Everybody has everything. From here on it is shown, and those who have it go on with it.
       (void)collective_step<nothing>(meeting, [&]() -> nothing {
         const std::lock_guard lock(part_->next_life);
-        for (const int rank : meeting.ranks()) window_of(rank).show();
+        // The own one last: before it nothing has changed that this rank's poisoned workspace could meet.
+        for (const int rank : meeting.ranks()) {
+          if (rank != handle_.rank) window_of(rank).show();
+        }
+        window_of(handle_.rank).show();
         initialise();
         return {};
       });
