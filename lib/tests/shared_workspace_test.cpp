@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
+#include <functional>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
 
+#include "injection/capturing_host_fabric.hpp"
 #include "layout/rank_mask.hpp"
 #include "support/layered_group.hpp"
 
@@ -112,6 +114,44 @@ TEST(shared_workspace, serves_sixty_layers_with_different_t_and_formats) {
       if (number % 3 == 2) step.scale_bytes = 0;
       test::layer_exchange(group.layer(rank, number % layers), group.stream(rank), step).run();
       if (testing::Test::HasFatalFailure()) return;
+    }
+  });
+}
+
+/// The same by replays: each layer's step, of a T and a format of its own, is captured once.
+TEST(shared_workspace, serves_sixty_layers_by_replays_of_what_each_has_captured) {
+  constexpr int ranks = 2;
+  constexpr std::size_t layers = 60;
+  constexpr std::size_t steps = 1000;
+  auto params = layer_params();
+  params.dispatch_format = dispatch_format::fp8_block128;
+  const auto fp8 = params.dispatch_bytes();
+  test::layered_group group(ranks);
+  test::on_every_rank(ranks, [&](int rank) {
+    const auto recorder = std::make_shared<injection::launch_recorder>();
+    const auto capturing = std::make_shared<injection::capturing_host_fabric>(recorder);
+    std::vector<std::unique_ptr<test::layer_exchange>> exchanges;
+    std::vector<injection::kept_launches> graphs;
+    for (std::uint32_t layer = 0; layer < layers; ++layer) {
+      group.add(rank, params, patient(), capturing);
+      test::layer_step step{layer, 1 + (layer * 7) % 40, fp8.hidden_states, fp8.hidden_states_scale};
+      if (layer % 3 == 1) step = {layer, step.tokens_per_rank, fp8.hidden_states / 2, 2};  // as 4-bit rows
+      if (layer % 3 == 2) step.scale_bytes = 0;
+      exchanges.push_back(std::make_unique<test::layer_exchange>(group.layer(rank, layer), group.stream(rank), step));
+      recorder->begin();
+      exchanges.back()->dispatch();
+      exchanges.back()->combine_behind_experts([&](const std::function<void()>& experts) {
+        recorder->give([&stream = group.stream(rank), experts] { stream.enqueue(experts); });
+      });
+      graphs.push_back(recorder->end());
+      ASSERT_EQ(group.layer(rank, layer).workspace_data(), group.layer(rank, 0).workspace_data());
+    }
+    for (std::size_t step = 0; step < steps; ++step) {
+      const auto layer = step * 7 % layers;
+      exchanges[layer]->forget_output();
+      injection::replay(graphs[layer]);
+      group.stream(rank).synchronize();
+      ASSERT_NO_FATAL_FAILURE(exchanges[layer]->expect_exact()) << "replay " << step;
     }
   });
 }
