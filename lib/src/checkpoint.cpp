@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "fabric/collective_step.hpp"
 #include "layout/rank_mask.hpp"
-#include "layout/round_state.hpp"
+#include "recovery.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard {
@@ -31,8 +31,7 @@ class whole_meeting {
 
 /// What every rank says of itself before anything changes; plain bytes.
 struct standing {
-  std::uint32_t epoch = 0;
-  std::uint32_t incarnation = 0;
+  round_position at;
   std::uint64_t layout_digest = 0;
 };
 
@@ -53,17 +52,6 @@ resting_state come_to_rest(shared_workspace& workspace, std::chrono::nanoseconds
   throw cuda_error(message);
 }
 
-fresh_start start_of(const resting_state& left_at, const std::vector<standing>& all) {
-  fresh_start start{left_at.at, left_at.active};
-  for (const auto& each : all) {
-    if (layout::is_later(each.epoch, start.at.epoch)) start.at.epoch = each.epoch;
-    start.at.incarnation = std::max(start.at.incarnation, each.incarnation);
-  }
-  start.at.epoch = layout::next_epoch(layout::next_epoch(start.at.epoch));
-  ++start.at.incarnation;
-  return start;
-}
-
 void check_identity(const shared_workspace& workspace, const comm_backend* backend) {
   if (backend == nullptr) throw invalid_argument("checkpoint_restore: the backend is null, must be this rank's");
   const auto& key = workspace.key();
@@ -77,15 +65,13 @@ void check_identity(const shared_workspace& workspace, const comm_backend* backe
 
 void prepare_checkpoint(shared_workspace& workspace, std::chrono::nanoseconds timeout) {
   constexpr auto call = "checkpoint_prepare";
-  const auto change = workspace.begin_to_prepare();
-  if (change == shared_workspace::change::not_due) return;
-  const bool within_a_step = change == shared_workspace::change::within_a_step;
-  const auto open = workspace.open_step();
+  const auto open_step = workspace.begin_to_prepare();
+  if (!open_step) return;
   std::unique_ptr<whole_meeting> meeting;
   try {
     meeting = std::make_unique<whole_meeting>(call, *workspace.backend, timeout);
     (void)collective_step<nothing>(**meeting, [&]() -> nothing {
-      if (within_a_step) throw state_error(open);
+      if (!open_step->empty()) throw state_error(*open_step);
       // Half of the time, so that a rank whose launches do not end still comes to say so.
       workspace.prepared_at = come_to_rest(workspace, (*meeting)->remaining() / 2);
       return {};
@@ -113,21 +99,22 @@ void restore_checkpoint(const std::shared_ptr<shared_workspace>& workspace, std:
   constexpr auto call = "checkpoint_restore";
   auto& shared = *workspace;
   check_identity(shared, backend.get());
-  if (shared.begin_to_restore() == shared_workspace::change::not_due) return;
+  if (!shared.begin_to_restore()) return;
   auto& recovery = shared->recovery();
   std::unique_ptr<whole_meeting> meeting;
   try {
     meeting = std::make_unique<whole_meeting>(call, *backend, timeout);
     const auto all = collective_step<standing>(**meeting, [&]() -> standing {
-      const auto& at = shared.prepared_at.at;
-      return {at.epoch, at.incarnation, layout::digest_of(layout::make_layout(shared.key().dims))};
+      return {shared.prepared_at.at, layout::digest_of(layout::make_layout(shared.key().dims))};
     });
+    std::vector<round_position> positions;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      positions.push_back(all[rank].at);
       if (all[rank].layout_digest == all[0].layout_digest) continue;
       throw invalid_argument("checkpoint_restore: the workspaces of ranks 0 and " + std::to_string(rank) +
                              " are laid out differently, must be those of one group");
     }
-    recovery.restart(start_of(shared.prepared_at, all), **meeting);
+    recovery.restart({position_behind(positions), shared.prepared_at.active}, **meeting);
   } catch (...) {
     // A part of it may have come back; it goes again, so that what the caller is left with is what it had.
     (void)judge([&] { recovery.release_memory(); });
@@ -142,8 +129,6 @@ void restore_checkpoint(const std::shared_ptr<shared_workspace>& workspace, std:
     lose(shared, call, e.what());
   }
   shared.backend = std::move(backend);
-  shared.end_step();
-  shared.forget_abort();
   shared.end_change(workspace_life::usable);
 }
 

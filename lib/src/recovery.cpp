@@ -19,8 +19,7 @@ namespace {
 struct standing {
   step_verdict verdict;  ///< not ready: it can take no part, as where its device is lost
   std::uint32_t drained = 0;
-  std::uint32_t epoch = 0;
-  std::uint32_t incarnation = 0;
+  round_position at;
   rank_set active{};   ///< as it was told
   rank_set kept_in{};  ///< ranks that are left out, but that it could not keep out
 };
@@ -149,6 +148,15 @@ void check_standings(const std::vector<standing>& all, const std::vector<int>& r
 
 }  // namespace
 
+round_position position_behind(std::span<const round_position> all) {
+  auto furthest = all.front();
+  for (const auto& each : all) {
+    if (layout::is_later(each.epoch, furthest.epoch)) furthest.epoch = each.epoch;
+    furthest.incarnation = std::max(furthest.incarnation, each.incarnation);
+  }
+  return {layout::next_epoch(layout::next_epoch(furthest.epoch)), furthest.incarnation + 1};
+}
+
 void check_active_ranks(const recovery_terms& terms) {
   for (const int rank : ranks_of(terms.active)) {
     if (rank < terms.ep_size) continue;
@@ -189,9 +197,7 @@ void recover_workspace(fabric_workspace& workspace, comm_backend& backend, const
       // Half of what is left, so that a rank whose launches do not end still comes to say so.
       mine.drained = recovery.drain_for(meeting.remaining() / 2) ? 1 : 0;
       if (mine.drained == 0) return;  // where it stands may be changing
-      const auto position = recovery.position();
-      mine.epoch = position.epoch;
-      mine.incarnation = position.incarnation;
+      mine.at = recovery.position();
       mine.kept_in = recovery.keep_out(left_out_of(terms), meeting.remaining() / 2);
     });
     return mine;
@@ -199,14 +205,9 @@ void recover_workspace(fabric_workspace& workspace, comm_backend& backend, const
   check_standings(all, meeting.ranks());
 
   // From here on no launch of the old incarnation runs on any active rank, and none elsewhere reaches what is new.
-  fresh_start start{{all[0].epoch, all[0].incarnation}, terms.active};
-  for (const auto& each : all) {
-    if (layout::is_later(each.epoch, start.at.epoch)) start.at.epoch = each.epoch;
-    start.at.incarnation = std::max(start.at.incarnation, each.incarnation);
-  }
-  start.at.epoch = layout::next_epoch(layout::next_epoch(start.at.epoch));
-  ++start.at.incarnation;
-  recovery.restart(start, meeting);
+  std::vector<round_position> positions;
+  for (const auto& each : all) positions.push_back(each.at);
+  recovery.restart({position_behind(positions), terms.active}, meeting);
   meeting.backend().barrier(meeting.remaining());  // no peer's first launch may meet a workspace that is not new yet
   recovery.open_again(meeting.remaining());
 }

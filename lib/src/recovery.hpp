@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <span>
 
 #include "fabric/fabric.hpp"
 #include "switchyard/comm_backend.hpp"
@@ -18,6 +19,9 @@ struct recovery_terms {
   int ep_size = 1;
   bool rank_masks = false;  ///< whether the workspace can do without a rank
 };
+
+/// Where a life begins that follows on all of these: another incarnation, two epochs past the furthest. Not empty.
+round_position position_behind(std::span<const round_position> all);
 
 /// Throws invalid_argument unless `active` names ranks of the group and this rank among them; unsupported where it
 /// leaves out a rank and there are no rank masks.

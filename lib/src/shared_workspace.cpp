@@ -18,12 +18,8 @@ void shared_workspace::begin_step(std::uint32_t instance) {
 }
 
 void shared_workspace::require_step(std::string_view call, std::uint32_t instance) const {
-  if (is_step_of(instance)) return;
+  if (step_.load(std::memory_order_acquire) == step_of(instance)) return;
   throw state_error(std::string(call) + ": no step of this instance is in flight");
-}
-
-bool shared_workspace::is_step_of(std::uint32_t instance) const noexcept {
-  return step_.load(std::memory_order_acquire) == step_of(instance);
 }
 
 std::string shared_workspace::open_step() const {
@@ -74,22 +70,22 @@ void shared_workspace::require_sound() const {
   throw peer_fault(message, *fault);
 }
 
-shared_workspace::change shared_workspace::begin_to_prepare() {
+std::optional<std::string> shared_workspace::begin_to_prepare() {
   const std::lock_guard inside(calls_);
   const std::lock_guard lock(mutex_);
-  if (life_ == workspace_life::prepared) return change::not_due;
+  if (life_ == workspace_life::prepared) return std::nullopt;
   refuse_change("checkpoint_prepare");
-  const bool within_a_step = !open_step().empty();
-  life_ = within_a_step ? workspace_life::refusing : workspace_life::gathering;
-  return within_a_step ? change::within_a_step : change::begun;
+  auto open = open_step();
+  life_ = open.empty() ? workspace_life::gathering : workspace_life::refusing;
+  return open;
 }
 
-shared_workspace::change shared_workspace::begin_to_restore() {
+bool shared_workspace::begin_to_restore() {
   const std::lock_guard lock(mutex_);
-  if (life_ == workspace_life::usable) return change::not_due;
+  if (life_ == workspace_life::usable) return false;
   if (life_ != workspace_life::prepared) refuse_change("checkpoint_restore");
   life_ = workspace_life::leaving;
-  return change::begun;
+  return true;
 }
 
 void shared_workspace::begin_to_recover() {

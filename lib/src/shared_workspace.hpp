@@ -69,9 +69,6 @@ class shared_workspace {
   void begin_step(std::uint32_t instance);
   /// Throws state_error unless the step is `instance`'s. `call`: what wants it, for the message.
   void require_step(std::string_view call, std::uint32_t instance) const;
-  [[nodiscard]] bool is_step_of(std::uint32_t instance) const noexcept;
-  /// Why there can be no other step now; empty: there can.
-  [[nodiscard]] std::string open_step() const;
   /// Whoever's it was: there is no step any more.
   void end_step() noexcept { step_.store(no_step, std::memory_order_release); }
 
@@ -86,14 +83,12 @@ class shared_workspace {
   /// Throws peer_fault with the workspace's fault, if it has one.
   void require_sound() const;
 
-  /// How a change of life began.
-  enum class change : std::uint8_t { begun, not_due, within_a_step };
   /// checkpoint_prepare()'s: from usable to gathering, but where a step is open, whose combine is not to be refused
-  /// while others are waited for, to refusing. Not due where it is prepared. Waits for calls that are inside. Throws
-  /// state_error from elsewhere.
-  [[nodiscard]] change begin_to_prepare();
-  /// checkpoint_restore()'s: from prepared to leaving. Not due where it is usable. Throws state_error from elsewhere.
-  [[nodiscard]] change begin_to_restore();
+  /// while others are waited for, to refusing: returns what to say of that, else nothing to say. Null where it is
+  /// prepared already. Waits for calls that are inside. Throws state_error from elsewhere.
+  [[nodiscard]] std::optional<std::string> begin_to_prepare();
+  /// checkpoint_restore()'s: from prepared to leaving. False where it is usable. Throws state_error from elsewhere.
+  [[nodiscard]] bool begin_to_restore();
   /// recover()'s: from usable to recovering. Throws state_error from elsewhere. No call enters from then on; those that
   /// are inside may hang in a full queue of the device until somebody aborts.
   void begin_to_recover();
@@ -120,6 +115,8 @@ class shared_workspace {
   static constexpr std::uint64_t no_step = 0;
   static constexpr std::uint64_t abandoned = ~std::uint64_t{0};
   [[nodiscard]] static std::uint64_t step_of(std::uint32_t instance) { return std::uint64_t{instance} + 1; }
+  /// Why there can be no other step now; empty: there can.
+  [[nodiscard]] std::string open_step() const;
   // Under mutex_; throw state_error where a call, or a change of life, may not begin.
   void refuse_use(std::string_view call) const;
   void refuse_change(std::string_view call) const;

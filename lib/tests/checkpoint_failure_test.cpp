@@ -13,9 +13,9 @@
 namespace switchyard {
 namespace {
 
+using test::layer_config;
+using test::layer_params;
 using test::resident_pages;
-using test::short_lamport;
-using test::small_params;
 using test::state_error_of;
 
 /// What a driver may refuse, once.
@@ -53,7 +53,7 @@ using refusing_fabric = injection::decorated_host_fabric<refusing_workspace, std
 struct refusing_group : test::layered_group {
   refusing_group() : layered_group(2) {
     test::on_every_rank(2, [&](int rank) {
-      add(rank, small_params(), short_lamport(),
+      add(rank, layer_params(), layer_config(),
           std::make_shared<refusing_fabric>(rank == 1 ? refused : std::make_shared<refusal>()));
     });
   }
@@ -91,7 +91,7 @@ TEST(checkpoint_failure, may_be_restored_by_another_attempt_where_memory_lacked)
     if (rank == 1) group.refused->of_restart = true;
     const auto backend = group.backends[static_cast<std::size_t>(rank)];
     EXPECT_THROW(instance.checkpoint_restore(backend), out_of_memory);
-    EXPECT_EQ(resident_pages(instance, short_lamport()), 0U) << "what had come back is gone again";
+    EXPECT_EQ(resident_pages(instance, layer_config()), 0U) << "what had come back is gone again";
     instance.checkpoint_restore(backend);
     test::layer_exchange(instance, group.stream(rank), {1, 8, 128}).run();
   });

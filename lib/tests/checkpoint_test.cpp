@@ -17,15 +17,15 @@ namespace switchyard {
 namespace {
 
 using namespace std::chrono_literals;
+using test::layer_config;
+using test::layer_params;
 using test::resident_pages;
-using test::short_lamport;
-using test::small_params;
 using test::state_error_of;
 
 /// Two ranks with as many layers as asked for, and steps of them.
 struct checkpointed_group : test::layered_group {
   explicit checkpointed_group(int ep_size = 2, std::size_t num_layers = 1) : layered_group(ep_size) {
-    for (std::size_t layer = 0; layer < num_layers; ++layer) add_on_every_rank(small_params(), short_lamport());
+    for (std::size_t layer = 0; layer < num_layers; ++layer) add_on_every_rank(layer_params(), layer_config());
   }
   void step(int rank, std::uint32_t number, std::size_t which = 0) {
     const auto tokens = number % 2 == 0 ? 8 : 40;  // by lamport, and by fence
@@ -41,15 +41,15 @@ TEST(checkpoint, gives_memory_back_and_takes_it_again_at_the_same_addresses) {
     group.step(rank, 0);
     group.step(rank, 1);
     const auto* const data = instance.workspace_data();
-    const auto resident = resident_pages(instance, short_lamport());
+    const auto resident = resident_pages(instance, layer_config());
     EXPECT_GT(resident, 4U);
     instance.checkpoint_prepare();
-    EXPECT_EQ(resident_pages(instance, short_lamport()), 0U);
+    EXPECT_EQ(resident_pages(instance, layer_config()), 0U);
     EXPECT_FALSE(instance.status());
     instance.checkpoint_restore(fresh[static_cast<std::size_t>(rank)]);
     EXPECT_EQ(instance.workspace_data(), data);
     for (std::uint32_t number = 2; number < 12; ++number) group.step(rank, number);
-    EXPECT_GE(resident_pages(instance, short_lamport()), resident);
+    EXPECT_GE(resident_pages(instance, layer_config()), resident);
   });
 }
 
@@ -103,12 +103,12 @@ TEST(checkpoint, refuses_calls_while_there_is_no_memory) {
               "set_active_ranks" + why);
     EXPECT_EQ(state_error_of([&] { instance.abort("a test"); }), "abort" + why);
     EXPECT_EQ(state_error_of([&] { instance.recover(*backend, layout::all_ranks(2)); }), "recover" + why);
-    EXPECT_NE(state_error_of([&] { group.add(rank, small_params(), short_lamport()); }).find(why), std::string::npos);
+    EXPECT_NE(state_error_of([&] { group.add(rank, layer_params(), layer_config()); }).find(why), std::string::npos);
     EXPECT_FALSE(instance.status());
     instance.checkpoint_restore(backend);
     group.step(rank, 1, 0);
     group.step(rank, 2, 1);
-    group.add(rank, small_params(), short_lamport());
+    group.add(rank, layer_params(), layer_config());
     group.step(rank, 3, 2);
   });
 }
@@ -120,7 +120,7 @@ TEST(checkpoint, is_found_by_the_group_that_restored_it) {
     group.layer(rank, 0).checkpoint_prepare();
     group.layer(rank, 0).checkpoint_restore(fresh[static_cast<std::size_t>(rank)]);
     group.backends[static_cast<std::size_t>(rank)] = fresh[static_cast<std::size_t>(rank)];
-    group.add(rank, small_params(), short_lamport());
+    group.add(rank, layer_params(), layer_config());
     EXPECT_EQ(group.layer(rank, 1).workspace_data(), group.layer(rank, 0).workspace_data());
     group.step(rank, 0, 1);
   });
@@ -211,9 +211,9 @@ TEST(checkpoint, is_refused_on_all_ranks_where_one_is_poisoned) {
 
 TEST(checkpoint, names_a_rank_that_does_not_come_and_may_be_tried_again) {
   test::layered_group group(3);
-  auto params = small_params();
+  auto params = layer_params();
   params.num_experts = 9;
-  group.add_on_every_rank(params, short_lamport(300ms));
+  group.add_on_every_rank(params, layer_config(300ms));
   test::on_every_rank(2, [&](int rank) {
     try {
       group.layer(rank, 0).checkpoint_prepare();
@@ -245,7 +245,7 @@ TEST(checkpoint, leaves_captured_steps_exact) {
   for (int rank = 0; rank < 2; ++rank) recorders.push_back(std::make_shared<injection::launch_recorder>());
   test::on_every_rank(2, [&](int rank) {
     auto& recorder = *recorders[static_cast<std::size_t>(rank)];
-    group.add(rank, small_params(), short_lamport(),
+    group.add(rank, layer_params(), layer_config(),
               std::make_shared<injection::capturing_host_fabric>(recorders[static_cast<std::size_t>(rank)]));
     auto& instance = group.layer(rank, 0);
     std::vector<injection::kept_launches> graphs;
@@ -307,7 +307,7 @@ TEST(checkpoint, keeps_the_mask_of_active_ranks) {
 /// memory away whenever it may.
 TEST(checkpoint, keeps_out_of_calls_of_other_threads) {
   test::layered_group group(1);
-  for (int layer = 0; layer < 2; ++layer) group.add(0, small_params(), short_lamport());
+  for (int layer = 0; layer < 2; ++layer) group.add(0, layer_params(), layer_config());
   const auto backend = group.backends[0];
   std::atomic<bool> over{false};
   std::atomic<int> steps{0};
@@ -358,9 +358,9 @@ TEST(checkpoint, may_come_at_any_time_between_steps_and_recoveries) {
   constexpr int ranks = 3;
   for (const auto seed : {1U, 2U, 3U, 4U}) {
     test::layered_group group(ranks, static_cast<int>(1 + 2 * (seed % 2)));
-    auto params = small_params();
+    auto params = layer_params();
     params.num_experts = 9;
-    for (int layer = 0; layer < 3; ++layer) group.add_on_every_rank(params, short_lamport());
+    for (int layer = 0; layer < 3; ++layer) group.add_on_every_rank(params, layer_config());
     test::on_every_rank(ranks, [&](int rank) {
       std::mt19937 random(seed);  // the same on every rank
       const auto backend = group.backends[static_cast<std::size_t>(rank)];

@@ -19,22 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-comm_params params_of_layer(std::int64_t max_tokens = 40) {
-  comm_params params;
-  params.num_experts = 8;
-  params.top_k = 2;
-  params.max_tokens_per_rank = max_tokens;
-  params.hidden_size = 64;
-  return params;
-}
-
-one_sided_config config_of_layer(std::chrono::milliseconds timeout = 20s) {
-  one_sided_config config;
-  config.timeout = config.warmup_timeout = timeout;
-  config.lamport_max_tokens = 16;
-  return config;
-}
-
 /// Counts what is out.
 class counted_memory final : public std::pmr::memory_resource {
  public:
@@ -67,9 +51,9 @@ TEST(destruction, comes_in_any_order_and_the_last_instance_frees) {
     test::layered_group group(2);
     group.host_memory = &memory;
     for (std::size_t layer = 0; layer < layers; ++layer) {
-      group.add_on_every_rank(params_of_layer(), config_of_layer());
+      group.add_on_every_rank(test::layer_params(), test::layer_config());
     }
-    const auto workspace = workspace_bytes(params_of_layer(), config_of_layer(), 2);
+    const auto workspace = workspace_bytes(test::layer_params(), test::layer_config(), 2);
     EXPECT_EQ(memory.bytes(), 2 * workspace) << "one for each rank";
     test::on_every_rank(2, [&](int rank) {
       for (std::uint32_t step = 0; step < layers; ++step) {
@@ -88,7 +72,7 @@ TEST(destruction, comes_in_any_order_and_the_last_instance_frees) {
 
 TEST(destruction, leaves_the_other_layers_exact) {
   test::layered_group group(2);
-  for (int layer = 0; layer < 5; ++layer) group.add_on_every_rank(params_of_layer(), config_of_layer());
+  for (int layer = 0; layer < 5; ++layer) group.add_on_every_rank(test::layer_params(), test::layer_config());
   test::on_every_rank(2, [&](int rank) {
     for (std::uint32_t left = 5; left > 0; --left) {
       for (std::uint32_t layer = 0; layer < left; ++layer) {
@@ -102,7 +86,7 @@ TEST(destruction, leaves_the_other_layers_exact) {
 
 TEST(destruction, waits_for_a_step_in_flight) {
   test::layered_group group(2);
-  group.add_on_every_rank(params_of_layer(), config_of_layer());
+  group.add_on_every_rank(test::layer_params(), test::layer_config());
   test::on_every_rank(2, [&](int rank) {
     if (rank == 1) std::this_thread::sleep_for(50ms);
     test::layer_exchange step(group.layer(rank, 0), group.stream(rank), {0, 40, 128});
@@ -116,7 +100,7 @@ TEST(destruction, waits_for_a_step_in_flight) {
 TEST(destruction, is_bounded_where_the_peer_has_left_or_failed) {
   for (const bool peer_aborts : {false, true}) {
     test::layered_group group(2);
-    group.add_on_every_rank(params_of_layer(), config_of_layer(300ms));
+    group.add_on_every_rank(test::layer_params(), test::layer_config(300ms));
     const auto begin = std::chrono::steady_clock::now();
     test::on_every_rank(2, [&](int rank) {
       auto& layer = group.layer(rank, 0);
@@ -145,8 +129,8 @@ TEST(destruction, leaves_nothing_over_200_rounds) {
     {
       test::layered_group group(2);
       group.host_memory = &memory;
-      group.add_on_every_rank(params_of_layer(), config_of_layer());
-      group.add_on_every_rank(params_of_layer(64), config_of_layer());
+      group.add_on_every_rank(test::layer_params(), test::layer_config());
+      group.add_on_every_rank(test::layer_params(64), test::layer_config());
       test::on_every_rank(2, [&](int rank) {
         for (const std::size_t layer : {0U, 1U}) {
           test::layer_exchange(group.layer(rank, layer), group.stream(rank), {0, 20, 128}).run();
@@ -169,8 +153,8 @@ enum class leaves_at { rest, within_a_step, a_fault };
 /// What a program has that never takes its instances down itself.
 void exit_with_instances(leaves_at when) {
   static test::layered_group group(2);
-  group.add_on_every_rank(params_of_layer(), config_of_layer(300ms));
-  group.add_on_every_rank(params_of_layer(), config_of_layer(300ms));
+  group.add_on_every_rank(test::layer_params(), test::layer_config(300ms));
+  group.add_on_every_rank(test::layer_params(), test::layer_config(300ms));
   test::on_every_rank(2, [&](int rank) {
     test::layer_exchange(group.layer(rank, 1), group.stream(rank), {0, 20, 128}).run();
   });

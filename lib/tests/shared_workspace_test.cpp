@@ -20,21 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-comm_params layer_params(std::int64_t max_tokens = 40) {
-  comm_params params;
-  params.num_experts = 8;
-  params.top_k = 2;
-  params.max_tokens_per_rank = max_tokens;
-  params.hidden_size = 64;
-  return params;
-}
-
-one_sided_config patient(std::chrono::milliseconds timeout = 20s) {
-  one_sided_config config;
-  config.timeout = config.warmup_timeout = timeout;
-  config.lamport_max_tokens = 16;  // T on both sides of it, so that transports alternate too
-  return config;
-}
+using test::layer_params;
 
 template <class Call>
 std::string message_of(Call call) {
@@ -49,14 +35,14 @@ std::string message_of(Call call) {
 TEST(shared_workspace, is_one_for_equal_layouts_and_another_for_others) {
   test::layered_group group(2);
   const auto params = layer_params();
-  group.add_on_every_rank(params, patient());
-  group.add_on_every_rank(params, patient());
+  group.add_on_every_rank(params, test::layer_config());
+  group.add_on_every_rank(params, test::layer_config());
   auto other_experts = params;
   other_experts.num_experts = 16;  // no matter to the layout
-  group.add_on_every_rank(other_experts, patient());
-  group.add_on_every_rank(layer_params(41), patient());
-  group.add_on_every_rank(params, patient(19s));
-  auto masked = patient();
+  group.add_on_every_rank(other_experts, test::layer_config());
+  group.add_on_every_rank(layer_params(41), test::layer_config());
+  group.add_on_every_rank(params, test::layer_config(19s));
+  auto masked = test::layer_config();
   masked.enable_rank_mask = true;
   group.add_on_every_rank(params, masked);
   for (int rank = 0; rank < 2; ++rank) {
@@ -66,7 +52,7 @@ TEST(shared_workspace, is_one_for_equal_layouts_and_another_for_others) {
     for (std::size_t which = 3; which < 6; ++which) EXPECT_NE(group.layer(rank, which).workspace_data(), data) << which;
   }
   test::layered_group stranger(2);
-  stranger.add_on_every_rank(params, patient());
+  stranger.add_on_every_rank(params, test::layer_config());
   EXPECT_NE(stranger.layer(0, 0).workspace_data(), group.layer(0, 0).workspace_data()) << "another group";
 }
 
@@ -85,7 +71,7 @@ TEST(shared_workspace, is_another_for_each_part_of_a_group) {
       boot.rank = place;
       boot.ep_size = 2;
       boot.comm_backend = whole[rank]->part_of(members, 20s);
-      kept[rank].push_back(std::make_unique<one_sided_all_to_all>(boot, layer_params(), patient()));
+      kept[rank].push_back(std::make_unique<one_sided_all_to_all>(boot, layer_params(), test::layer_config()));
       data[rank].push_back(kept[rank].back()->workspace_data());
       host_stream stream(1);
       test::layer_exchange(*kept[rank].back(), stream, {7, 20, 128}).run();
@@ -104,7 +90,7 @@ TEST(shared_workspace, serves_sixty_layers_with_different_t_and_formats) {
   params.num_experts = 9;
   params.dispatch_format = dispatch_format::fp8_block128;
   test::layered_group group(ranks);
-  for (std::size_t layer = 0; layer < layers; ++layer) group.add_on_every_rank(params, patient());
+  for (std::size_t layer = 0; layer < layers; ++layer) group.add_on_every_rank(params, test::layer_config());
   const auto fp8 = params.dispatch_bytes();
   test::on_every_rank(ranks, [&](int rank) {
     ASSERT_EQ(group.layer(rank, layers - 1).workspace_data(), group.layer(rank, 0).workspace_data());
@@ -133,7 +119,7 @@ TEST(shared_workspace, serves_sixty_layers_by_replays_of_what_each_has_captured)
     std::vector<std::unique_ptr<test::layer_exchange>> exchanges;
     std::vector<injection::kept_launches> graphs;
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
-      group.add(rank, params, patient(), capturing);
+      group.add(rank, params, test::layer_config(), capturing);
       test::layer_step step{layer, 1 + (layer * 7) % 40, fp8.hidden_states, fp8.hidden_states_scale};
       if (layer % 3 == 1) step = {layer, step.tokens_per_rank, fp8.hidden_states / 2, 2};  // as 4-bit rows
       if (layer % 3 == 2) step.scale_bytes = 0;
@@ -158,7 +144,7 @@ TEST(shared_workspace, serves_sixty_layers_by_replays_of_what_each_has_captured)
 
 TEST(shared_workspace, has_one_instance_within_a_step_at_a_time) {
   test::layered_group group(2);
-  for (int layer = 0; layer < 2; ++layer) group.add_on_every_rank(layer_params(), patient());
+  for (int layer = 0; layer < 2; ++layer) group.add_on_every_rank(layer_params(), test::layer_config());
   test::on_every_rank(2, [&](int rank) {
     auto& other = group.layer(rank, 1);
     const test::layer_step step{0, 20, 128};
@@ -179,7 +165,7 @@ TEST(shared_workspace, has_one_instance_within_a_step_at_a_time) {
 TEST(shared_workspace, names_ranks_that_run_their_layers_in_different_orders) {
   for (const auto tokens : {8, 40}) {  // by lamport, and by fence
     test::layered_group group(2);
-    for (int layer = 0; layer < 3; ++layer) group.add_on_every_rank(layer_params(), patient());
+    for (int layer = 0; layer < 3; ++layer) group.add_on_every_rank(layer_params(), test::layer_config());
     test::on_every_rank(2, [&](int rank) {
       const auto mine = rank == 0 ? 1U : 2U;
       auto& layer = group.layer(rank, mine);
@@ -201,8 +187,8 @@ TEST(shared_workspace, names_ranks_that_run_their_layers_in_different_orders) {
 TEST(shared_workspace, lets_two_layouts_take_turns_in_any_order) {
   constexpr int ranks = 4;
   test::layered_group group(ranks);
-  group.add_on_every_rank(layer_params(64), patient());
-  group.add_on_every_rank(layer_params(256), patient());
+  group.add_on_every_rank(layer_params(64), test::layer_config());
+  group.add_on_every_rank(layer_params(256), test::layer_config());
   test::on_every_rank(ranks, [&](int rank) {
     const auto exchange_of = [&](std::size_t layer, std::uint32_t number) {
       const auto limit = layer == 0 ? 64U : 256U;
@@ -244,7 +230,7 @@ TEST(shared_workspace, lets_two_layouts_take_turns_in_any_order) {
 TEST(shared_workspace, does_not_grow_for_a_wider_layer_or_for_some_of_its_ranks) {
   constexpr int ranks = 4;
   test::layered_group group(ranks);
-  group.add_on_every_rank(layer_params(), patient());
+  group.add_on_every_rank(layer_params(), test::layer_config());
   test::on_every_rank(ranks, [&](int rank) {
     test::layer_exchange wide(group.layer(rank, 0), group.stream(rank), {0, 8, 256});
     const auto message = message_of([&] { wide.dispatch(); });
@@ -255,7 +241,7 @@ TEST(shared_workspace, does_not_grow_for_a_wider_layer_or_for_some_of_its_ranks)
   });
   test::on_every_rank(2, [&](int rank) {
     try {
-      group.add(rank, layer_params(80), patient(200ms));
+      group.add(rank, layer_params(80), test::layer_config(200ms));
       ADD_FAILURE() << "a workspace of two ranks of four";
     } catch (const peer_fault& e) {
       EXPECT_TRUE(contains(e.record().missing, 2) && contains(e.record().missing, 3)) << e.what();
@@ -268,16 +254,16 @@ TEST(shared_workspace, does_not_grow_for_a_wider_layer_or_for_some_of_its_ranks)
 
 TEST(shared_workspace, is_refused_to_ranks_that_do_not_agree_on_who_has_it) {
   test::layered_group group(2);
-  group.add_on_every_rank(layer_params(), patient());
+  group.add_on_every_rank(layer_params(), test::layer_config());
   group.drop(1, 0);
   test::on_every_rank(2, [&](int rank) {
-    const auto message = message_of([&] { group.add(rank, layer_params(), patient()); });
+    const auto message = message_of([&] { group.add(rank, layer_params(), test::layer_config()); });
     EXPECT_EQ(
         message,
         "construction: ranks must agree, but instances made before on the workspace is 0 on rank 1 and 1 on rank 0");
   });
   group.drop(0, 0);
-  group.add_on_every_rank(layer_params(), patient());
+  group.add_on_every_rank(layer_params(), test::layer_config());
   test::on_every_rank(2, [&](int rank) {
     test::layer_exchange(group.layer(rank, 1), group.stream(rank), {0, 8, 128}).run();
   });
@@ -285,26 +271,27 @@ TEST(shared_workspace, is_refused_to_ranks_that_do_not_agree_on_who_has_it) {
 
 TEST(shared_workspace, is_refused_where_it_is_poisoned_until_somebody_recovers) {
   test::layered_group group(2);
-  group.add_on_every_rank(layer_params(), patient());
-  group.add_on_every_rank(layer_params(), patient());
+  group.add_on_every_rank(layer_params(), test::layer_config());
+  group.add_on_every_rank(layer_params(), test::layer_config());
   test::on_every_rank(2, [&](int rank) {
     test::layer_exchange cut_short(group.layer(rank, 0), group.stream(rank), {0, 8, 128});
     cut_short.dispatch();
     group.stream(rank).synchronize();
     if (rank == 0) group.layer(0, 1).abort("a test");
-    EXPECT_NE(message_of([&] { group.add(rank, layer_params(), patient()); }).find("is poisoned, recover() first"),
-              std::string::npos);
+    EXPECT_NE(
+        message_of([&] { group.add(rank, layer_params(), test::layer_config()); }).find("is poisoned, recover() first"),
+        std::string::npos);
     group.layer(rank, 1).recover(*group.backends[static_cast<std::size_t>(rank)], layout::all_ranks(2));
     EXPECT_THROW(cut_short.combine(), state_error) << "the step that was in flight is over, for every instance";
     test::layer_exchange(group.layer(rank, 0), group.stream(rank), {1, 8, 128}).run();
-    group.add(rank, layer_params(), patient());
+    group.add(rank, layer_params(), test::layer_config());
     test::layer_exchange(group.layer(rank, 2), group.stream(rank), {2, 8, 128}).run();
   });
 }
 
 TEST(shared_workspace, waits_for_recover_where_an_instance_went_within_a_step) {
   test::layered_group group(2);
-  for (int layer = 0; layer < 2; ++layer) group.add_on_every_rank(layer_params(), patient());
+  for (int layer = 0; layer < 2; ++layer) group.add_on_every_rank(layer_params(), test::layer_config());
   test::on_every_rank(2, [&](int rank) {
     {
       test::layer_exchange open(group.layer(rank, 0), group.stream(rank), {0, 8, 128});

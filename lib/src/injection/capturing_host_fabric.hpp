@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fabric/host/host_fabric.hpp"
+#include "injection/forwarding_workspace.hpp"
 
 namespace switchyard::injection {
 
@@ -36,34 +37,23 @@ class launch_recorder {
   std::unique_ptr<kept_launches> keeping_;
 };
 
-class capturing_workspace : public fabric_workspace {
+class capturing_workspace : public forwarding_workspace {
  public:
   capturing_workspace(std::unique_ptr<fabric_workspace> right, std::shared_ptr<launch_recorder> recorder)
-      : right_(std::move(right)), recorder_(std::move(recorder)) {}
+      : forwarding_workspace(std::move(right)), recorder_(std::move(recorder)) {}
 
-  [[nodiscard]] std::byte* data() const noexcept override { return right_->data(); }
-  void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override { right_->connect(backend, timeout); }
-  [[nodiscard]] launch_plan plan(const planned_step& step, stream_ref stream) const override {
-    return right_->plan(step, stream);
-  }
   // The workspace outlives what is kept: a rank destroys its end before its device, and replays nothing after.
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
-    recorder_->give([this, params, plan, stream] { right_->launch(params, plan, stream); });
+    recorder_->give([this, params, plan, stream] { right().launch(params, plan, stream); });
   }
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
-    recorder_->give([this, params, plan, stream] { right_->launch(params, plan, stream); });
+    recorder_->give([this, params, plan, stream] { right().launch(params, plan, stream); });
   }
   void set_active_ranks(const rank_set& mask, stream_ref stream) override {
-    recorder_->give([this, mask, stream] { right_->set_active_ranks(mask, stream); });
+    recorder_->give([this, mask, stream] { right().set_active_ranks(mask, stream); });
   }
-  [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
-  void abort() override { right_->abort(); }
-  void drain() noexcept override { right_->drain(); }
-  void forget_stream() noexcept override { right_->forget_stream(); }
-  [[nodiscard]] recoverable& recovery() override { return right_->recovery(); }
 
  private:
-  std::unique_ptr<fabric_workspace> right_;
   std::shared_ptr<launch_recorder> recorder_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "fabric/cuda/cuda_fabric.hpp"
 #include "fabric/host/host_fabric.hpp"
+#include "injection/forwarding_workspace.hpp"
 #include "injection/injecting_block.hpp"
 #include "protocol/transports.hpp"
 #include "switchyard/spec/errors.hpp"
@@ -15,33 +16,22 @@ namespace {
 using protocol::header_word;
 
 /// Forwards what it is not told to leave out.
-class faulty_workspace final : public fabric_workspace {
+class faulty_workspace final : public forwarding_workspace {
  public:
   faulty_workspace(std::unique_ptr<fabric_workspace> right, std::shared_ptr<const launch_switch> launches)
-      : right_(std::move(right)), launches_(std::move(launches)) {}
+      : forwarding_workspace(std::move(right)), launches_(std::move(launches)) {}
 
-  [[nodiscard]] std::byte* data() const noexcept override { return right_->data(); }
-  void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override { right_->connect(backend, timeout); }
-  [[nodiscard]] launch_plan plan(const planned_step& step, stream_ref stream) const override {
-    return right_->plan(step, stream);
-  }
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
-    if (!launches_->leaves_out()) right_->launch(params, plan, stream);
+    if (!launches_->leaves_out()) right().launch(params, plan, stream);
   }
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
-    if (!launches_->leaves_out()) right_->launch(params, plan, stream);
+    if (!launches_->leaves_out()) right().launch(params, plan, stream);
   }
   void set_active_ranks(const rank_set& mask, stream_ref stream) override {
-    right_->set_active_ranks(launches_->spoiled(mask), stream);
+    right().set_active_ranks(launches_->spoiled(mask), stream);
   }
-  [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
-  void abort() override { right_->abort(); }
-  void drain() noexcept override { right_->drain(); }
-  void forget_stream() noexcept override { right_->forget_stream(); }
-  [[nodiscard]] recoverable& recovery() override { return right_->recovery(); }
 
  private:
-  std::unique_ptr<fabric_workspace> right_;
   std::shared_ptr<const launch_switch> launches_;
 };
 

@@ -12,27 +12,25 @@
 namespace switchyard::injection {
 
 /// As it stands it changes nothing.
-class recovery_decorator : public capturing_workspace, protected recoverable {
+class recovery_decorator : public forwarding_workspace, protected recoverable {
  public:
-  explicit recovery_decorator(std::unique_ptr<fabric_workspace> right)
-      : capturing_workspace(std::move(right), std::make_shared<launch_recorder>()) {}
+  explicit recovery_decorator(std::unique_ptr<fabric_workspace> right) : forwarding_workspace(std::move(right)) {}
   [[nodiscard]] recoverable& recovery() final { return *this; }
 
  protected:
-  [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override { return right().drain_for(timeout); }
-  [[nodiscard]] round_position position() const override { return right().position(); }
-  [[nodiscard]] resting_state rest() const override { return right().rest(); }
-  void release_memory() override { right().release_memory(); }
+  [[nodiscard]] bool drain_for(std::chrono::nanoseconds timeout) override {
+    return right().recovery().drain_for(timeout);
+  }
+  [[nodiscard]] round_position position() const override { return right().recovery().position(); }
+  [[nodiscard]] resting_state rest() const override { return right().recovery().rest(); }
+  void release_memory() override { right().recovery().release_memory(); }
   [[nodiscard]] rank_set keep_out(const rank_set& left_out, std::chrono::nanoseconds timeout) override {
-    return right().keep_out(left_out, timeout);
+    return right().recovery().keep_out(left_out, timeout);
   }
-  void restart(const fresh_start& start, const rank_meeting& meeting) override { right().restart(start, meeting); }
-  void open_again(std::chrono::nanoseconds timeout) override { right().open_again(timeout); }
-
- private:
-  [[nodiscard]] recoverable& right() const {
-    return const_cast<recovery_decorator*>(this)->capturing_workspace::recovery();
+  void restart(const fresh_start& start, const rank_meeting& meeting) override {
+    right().recovery().restart(start, meeting);
   }
+  void open_again(std::chrono::nanoseconds timeout) override { right().recovery().open_again(timeout); }
 };
 
 /// The host fabric with `Workspace`, made of the right one and `arguments`, in place of its own.

@@ -144,17 +144,20 @@ TEST_P(eplb_stats, without_their_tags_would_be_those_of_an_earlier_step) {
   const auto any_tag = std::make_shared<injection::injector>(injection::mutation{
       .op = injection::operation::poll, .what = injection::effect::retag, .region = layout::region::eplb_inbox});
   options.make_fabric = [&](int) { return injection::make_injecting_host_fabric(late, any_tag); };
-  host_group group(options);
+  // Whether a step ends before the late words come is a race, which a busy machine may lose now and then.
   int stale = 0;
-  on_every_rank(2, [&](int rank) {
-    for (int step = 0; step < 3; ++step) {
-      stats_step what{step};
-      run_stats_step(group, rank, what);
-      for (std::size_t i = 0; rank == 0 && i < most_stats; ++i) {
-        if (what.gathered[most_stats + i] == stat(1, step - 1, i)) ++stale;
+  for (int attempt = 0; attempt < 20 && stale == 0; ++attempt) {
+    host_group group(options);
+    on_every_rank(2, [&](int rank) {
+      for (int step = 0; step < 3; ++step) {
+        stats_step what{step};
+        run_stats_step(group, rank, what);
+        for (std::size_t i = 0; rank == 0 && i < most_stats; ++i) {
+          if (what.gathered[most_stats + i] == stat(1, step - 1, i)) ++stale;
+        }
       }
-    }
-  });
+    });
+  }
   EXPECT_GT(stale, 0);
 }
 

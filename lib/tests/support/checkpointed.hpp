@@ -6,29 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <vector>
 
 #include "support/layered_group.hpp"
 
 namespace switchyard::test {
-
-inline comm_params small_params() {
-  comm_params params;
-  params.num_experts = 8;
-  params.top_k = 2;
-  params.max_tokens_per_rank = 40;
-  params.hidden_size = 64;
-  return params;
-}
-
-inline one_sided_config short_lamport(std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
-  one_sided_config config;
-  config.timeout = config.warmup_timeout = timeout;
-  config.lamport_max_tokens = 16;
-  return config;
-}
 
 /// Pages of a workspace that are in memory. None where there is nothing behind its addresses.
 inline std::size_t resident_pages(const one_sided_all_to_all& instance, const one_sided_config& config) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,6 +19,23 @@
 #include "support/host_group.hpp"
 
 namespace switchyard::test {
+
+/// Of layers that lie in groups of 2 and 4 ranks.
+inline comm_params layer_params(std::int64_t max_tokens = 40) {
+  comm_params params;
+  params.num_experts = 8;
+  params.top_k = 2;
+  params.max_tokens_per_rank = max_tokens;
+  params.hidden_size = 64;
+  return params;
+}
+
+inline one_sided_config layer_config(std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+  one_sided_config config;
+  config.timeout = config.warmup_timeout = timeout;
+  config.lamport_max_tokens = 16;  // T on both sides of it, so that transports alternate too
+  return config;
+}
 
 /// What a step of a layer sends.
 struct layer_step {

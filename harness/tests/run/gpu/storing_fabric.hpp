@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "fabric/cuda/cuda_fabric.hpp"
+#include "injection/forwarding_workspace.hpp"
 
 namespace switchyard::harness {
 
@@ -32,39 +33,28 @@ struct planted_store {
   bool reads_where_nothing_is = false;  ///< dispatch of that step: an error that the device never recovers from
 };
 
-class storing_workspace final : public fabric_workspace {
+class storing_workspace final : public injection::forwarding_workspace {
  public:
   storing_workspace(std::unique_ptr<fabric_workspace> right, planted_store planted,
                     const layout::workspace_layout& layout)
-      : right_(std::move(right)), planted_(std::move(planted)), own_{layout, right_->data()} {
+      : forwarding_workspace(std::move(right)), planted_(std::move(planted)), own_{layout, data()} {
     (void)cudaMallocHost(reinterpret_cast<void**>(&byte_), 1);
     *byte_ = planted_.value;
   }
   ~storing_workspace() override { (void)cudaFreeHost(byte_); }
 
-  [[nodiscard]] std::byte* data() const noexcept override { return right_->data(); }
-  void connect(comm_backend& backend, std::chrono::nanoseconds timeout) override { right_->connect(backend, timeout); }
-  [[nodiscard]] launch_plan plan(const planned_step& step, stream_ref stream) const override {
-    return right_->plan(step, stream);
-  }
   void launch(const protocol::dispatch_params& params, const phase_plan& plan, stream_ref stream) override {
     auto given = params;
     if (dispatches_ == planted_.step && planted_.reads_where_nothing_is) {
       given.routing.ids = reinterpret_cast<const std::int32_t*>(std::uintptr_t{4096});
     }
-    right_->launch(given, plan, stream);
+    right().launch(given, plan, stream);
     if (dispatches_++ == planted_.step && planted_.after_dispatch) store(planted_.after_dispatch(params, own_), stream);
   }
   void launch(const protocol::combine_params& params, const phase_plan& plan, stream_ref stream) override {
-    right_->launch(params, plan, stream);
+    right().launch(params, plan, stream);
     if (combines_++ == planted_.step && planted_.after_combine) store(planted_.after_combine(params, own_), stream);
   }
-  void set_active_ranks(const rank_set& mask, stream_ref stream) override { right_->set_active_ranks(mask, stream); }
-  [[nodiscard]] std::optional<recorded_fault> fault() const override { return right_->fault(); }
-  void abort() override { right_->abort(); }
-  void drain() noexcept override { right_->drain(); }
-  void forget_stream() noexcept override { right_->forget_stream(); }
-  [[nodiscard]] recoverable& recovery() override { return right_->recovery(); }
 
  private:
   void store(const std::byte* place, stream_ref stream) {
@@ -72,7 +62,6 @@ class storing_workspace final : public fabric_workspace {
     (void)cudaMemcpyAsync(const_cast<std::byte*>(place), byte_, 1, cudaMemcpyHostToDevice, stream.cuda());
   }
 
-  std::unique_ptr<fabric_workspace> right_;
   planted_store planted_;
   own_workspace own_;
   std::byte* byte_ = nullptr;
