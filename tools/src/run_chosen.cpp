@@ -164,7 +164,7 @@ harness::exit_code run_chosen(const run_command_options& options, const chosen_c
   }
 
   install_interrupt_handlers();
-  const harness::run_options how{options.seed, {}, interrupted, where_ranks_run.machine};
+  const harness::run_options how{options.seed, {}, interrupted, where_ranks_run.machine, nullptr};
   const auto run_one = [&](const harness::case_spec& spec) { return harness::run_case(spec, memory, how); };
   auto summary = harness::run_cases(cases, run_one, *run.records, shown,
                                     {options.seed, interrupted, std::move(run.done), options.on_failure});

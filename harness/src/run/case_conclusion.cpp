@@ -11,8 +11,8 @@
 namespace switchyard::harness {
 namespace {
 
-void gather_findings(const case_state& state, const finding_log& faults, case_result& result) {
-  for (const auto& outcome : state.outcomes) {
+void gather_findings(const case_evidence& evidence, const finding_log& faults, case_result& result) {
+  for (const auto& outcome : evidence.outcomes) {
     if (!outcome.done) continue;
     std::ranges::copy(outcome.log.kept(), std::back_inserter(result.findings));
     result.total_findings += outcome.log.total();
@@ -26,12 +26,12 @@ void gather_findings(const case_state& state, const finding_log& faults, case_re
   if (result.findings.size() > max_findings) result.findings.resize(max_findings);
 }
 
-void gather_numbers(const case_state& state, bool all_done, case_result& result) {
-  const auto& spec = state.spec;
+void gather_numbers(const case_evidence& evidence, bool all_done, case_result& result) {
+  const auto& spec = evidence.spec;
   int steps_ended = all_done ? spec.steps : 0;
   reference::low_precision_error error;
   for (int rank = 0; rank < spec.ep_size; ++rank) {
-    const auto& outcome = state.outcomes[static_cast<std::size_t>(rank)];
+    const auto& outcome = evidence.outcomes[static_cast<std::size_t>(rank)];
     if (!outcome.done) continue;
     result.checked_bytes += outcome.checked_bytes;
     // How far ranks get in a step that faults depends on timing.
@@ -44,7 +44,7 @@ void gather_numbers(const case_state& state, bool all_done, case_result& result)
       result.faults.push_back({rank,
                                *outcome.fault,
                                describe(*outcome.fault),
-                               time_to_verdict(state, rank),
+                               time_to_verdict(evidence, rank),
                                {lanes.begin(), lanes.begin() + spec.ep_size}});
     }
   }
@@ -53,58 +53,75 @@ void gather_numbers(const case_state& state, bool all_done, case_result& result)
     result.low_precision_error = error.figures();
   }
   const bool have_arrivals = std::ranges::all_of(
-      state.outcomes, [](const rank_outcome& outcome) { return outcome.done && !outcome.arrivals_ns.empty(); });
+      evidence.outcomes, [](const rank_outcome& outcome) { return outcome.done && !outcome.arrivals_ns.empty(); });
   for (std::size_t which = 0; have_arrivals && which < 2; ++which) {
     auto& matrix = result.arrivals_ns.emplace_back();
-    for (const auto& outcome : state.outcomes) matrix.push_back(outcome.arrivals_ns[which]);
+    for (const auto& outcome : evidence.outcomes) matrix.push_back(outcome.arrivals_ns[which]);
   }
   for (int step = 0; step < steps_ended; ++step) {
     const auto index = static_cast<std::size_t>(step);
     step_time slowest;
-    for (const auto& outcome : state.outcomes) {
+    for (const auto& outcome : evidence.outcomes) {
       slowest.dispatch_ns = std::max(slowest.dispatch_ns, outcome.times[index].dispatch_ns);
       slowest.combine_ns = std::max(slowest.combine_ns, outcome.times[index].combine_ns);
     }
     if (spec.launch == launch_mode::eager) result.times.push_back(slowest);  // a graph's phases are not told apart
-    result.remote_bytes += state.ring.traffic()[index].remote_bytes;
-    result.returned_bytes += state.ring.traffic()[index].returned_bytes;
-    result.wire_bytes_max_rank += state.ring.traffic()[index].max_rank_bytes;
+    result.remote_bytes += evidence.traffic[index].remote_bytes;
+    result.returned_bytes += evidence.traffic[index].returned_bytes;
+    result.wire_bytes_max_rank += evidence.traffic[index].max_rank_bytes;
   }
   if (steps_ended > 0) result.wire_bytes_max_rank /= static_cast<std::uint64_t>(steps_ended);
 }
 
 // An error says more than the aborted phases that it caused at the peers.
-std::string first_error(const case_state& state) {
-  for (std::size_t rank = 0; rank < state.outcomes.size(); ++rank) {
-    if (!state.outcomes[rank].done || state.outcomes[rank].error.empty()) continue;
-    return "rank " + std::to_string(rank) + ": " + state.outcomes[rank].error;
+std::string first_error(const case_evidence& evidence) {
+  for (std::size_t rank = 0; rank < evidence.outcomes.size(); ++rank) {
+    if (!evidence.outcomes[rank].done || evidence.outcomes[rank].error.empty()) continue;
+    return "rank " + std::to_string(rank) + ": " + evidence.outcomes[rank].error;
   }
   return {};
 }
 
 }  // namespace
 
-case_result conclude(const case_state& state, const std::string& stuck) {
+std::string place_text(int position) {
+  if (position == after_all) return "its end";
+  if (position < 0) return "construction";
+  return std::string(to_string(static_cast<phase>(position % 2))) + " of step " + std::to_string(position / 2);
+}
+
+case_result unless_lost(case_result what, const std::optional<std::string>& lost) {
+  if (what.status == case_status::pass || what.status == case_status::skipped || what.status == case_status::missing ||
+      !lost) {
+    return what;
+  }
+  what.status = case_status::device_lost;
+  what.reason = *lost + "; seen as: " + what.reason;
+  return what;
+}
+
+case_result conclude(const case_evidence& evidence, const std::string& stuck) {
   case_result result;
-  const bool all_done = std::ranges::all_of(state.outcomes, [](const rank_outcome& outcome) { return outcome.done; });
+  const bool all_done =
+      std::ranges::all_of(evidence.outcomes, [](const rank_outcome& outcome) { return outcome.done; });
   finding_log faults;
-  judge_faults(state, faults);
-  gather_findings(state, faults, result);
-  gather_numbers(state, all_done, result);
+  judge_faults(evidence, faults);
+  gather_findings(evidence, faults, result);
+  gather_numbers(evidence, all_done, result);
 
   const bool data_is_wrong = result.total_findings > faults.total();
-  const bool timed_out =
-      state.spec.expected_fault == fault_code::none && std::ranges::any_of(result.faults, [](const rank_fault& fault) {
-        return fault.record.code == fault_code::timeout;
-      });
+  const bool timed_out = evidence.spec.expected_fault == fault_code::none &&
+                         std::ranges::any_of(result.faults, [](const rank_fault& fault) {
+                           return fault.record.code == fault_code::timeout;
+                         });
   if (!stuck.empty()) {
     result.status = case_status::timeout;
     result.reason = stuck;
-  } else if (const std::string error = first_error(state); !error.empty()) {
+  } else if (const std::string error = first_error(evidence); !error.empty()) {
     const bool unsupported =
-        std::ranges::all_of(state.outcomes, [](const rank_outcome& outcome) { return outcome.unsupported; });
+        std::ranges::all_of(evidence.outcomes, [](const rank_outcome& outcome) { return outcome.unsupported; });
     // On the CPU every case can be served; a machine may be too small for one, and says so on all ranks alike.
-    result.status = unsupported && state.options.machine ? case_status::skipped : case_status::fail;
+    result.status = unsupported && evidence.on_gpus ? case_status::skipped : case_status::fail;
     result.reason = error;
   } else if (!result.findings.empty()) {
     result.status = !data_is_wrong && timed_out ? case_status::timeout : case_status::fail;

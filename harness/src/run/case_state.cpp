@@ -6,6 +6,8 @@
 #include <cstring>
 #include <exception>
 
+#include "running_case.hpp"
+
 namespace switchyard::harness {
 namespace {
 
@@ -15,20 +17,6 @@ using namespace std::chrono_literals;
 constexpr std::chrono::nanoseconds least_warmup = 10s;
 
 }  // namespace
-
-bool meeting::arrive_and_wait() {
-  std::unique_lock lock(mutex_);
-  if (--expected_ <= 0 && !called_off_) complete_ = true;
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return complete_ || called_off_; });
-  return complete_;
-}
-
-void meeting::call_off() {
-  const std::lock_guard lock(mutex_);
-  called_off_ = true;
-  changed_.notify_all();
-}
 
 void abort_quietly(one_sided_all_to_all& end, const std::string& reason) noexcept {
   try {
@@ -75,17 +63,19 @@ std::size_t expert_output_bytes(const case_spec& spec) {
          static_cast<std::size_t>(spec.params.hidden_size) * itemsize(spec.params.dtype);
 }
 
-std::size_t required_bytes(const case_spec& spec) {
+std::size_t required_bytes(const case_spec& spec, int ranks_here, bool with_workspaces) {
   const std::size_t page = page_bytes();
   const auto config = config_of(spec);
   const std::size_t workspace = workspace_bytes(workspace_params_of(spec), config, spec.ep_size);
-  const std::size_t of_rank = (workspace + page - 1) / page * page + page  // and a page lost to its alignment
-                              + fenced_buffer::footprint(output_bytes(spec)) +
+  const std::size_t aligned = (workspace + page - 1) / page * page + page;  // and a page lost to its alignment
+  const std::size_t of_rank = (with_workspaces ? aligned : 0) + fenced_buffer::footprint(output_bytes(spec)) +
                               fenced_buffer::footprint(expert_output_bytes(spec));
   const std::size_t trace = spec.trace ? spec.trace->bytes() : 0;
-  const std::size_t total = static_cast<std::size_t>(spec.ep_size) * of_rank + step_ring::footprint(spec) + trace;
+  const std::size_t total = static_cast<std::size_t>(ranks_here) * of_rank + step_ring::footprint(spec) + trace;
   return (total + page - 1) / page * page;
 }
+
+std::size_t required_bytes(const case_spec& spec) { return required_bytes(spec, spec.ep_size, true); }
 
 std::optional<std::string> problem_of(const case_spec& spec) {
   const auto must = [](const char* field, std::int64_t value, const std::string& rule) {
@@ -144,15 +134,16 @@ case_state::case_state(const case_spec& which, const run_options& how, arena& fr
       workspace_size(workspace_bytes(workspace_params_of(which), config, which.ep_size)),
       ring(which, how.seed, from),
       rows(which, how.seed),
-      backends(make_in_process_backends(which.ep_size)),
-      before_construction(which.ep_size),
-      after_construction(which.ep_size),
-      before_recovery(which.ep_size),
-      after_recovery(which.ep_size),
-      after_steps(which.ep_size),
+      group(how.group ? how.group : make_thread_group(which.ep_size)),
       live(static_cast<std::size_t>(which.ep_size), nullptr),
       outcomes(static_cast<std::size_t>(which.ep_size)) {
   for (int rank = 0; rank < spec.ep_size; ++rank) {
+    if (!group->is_here(rank)) {
+      outputs.emplace_back();
+      expert_outputs.emplace_back();
+      ring.leave(rank);
+      continue;
+    }
     outputs.emplace_back(memory, output_bytes(spec));
     auto& rows_of_rank = expert_outputs.emplace_back(memory, expert_output_bytes(spec));
     rows_of_rank.resize(rows_of_rank.capacity());
@@ -161,11 +152,11 @@ case_state::case_state(const case_spec& which, const run_options& how, arena& fr
   }
 }
 
-std::shared_ptr<comm_backend> case_state::fresh_backend(int step, int rank) {
-  const std::lock_guard lock(mutex);
-  auto& all = later_backends[step];
-  if (all.empty()) all = make_in_process_backends(spec.ep_size);
-  return std::move(all[static_cast<std::size_t>(rank)]);
+case_evidence case_state::evidence() const {
+  const auto machine = options.machine;
+  return {spec, options.seed, outcomes, ring.traffic(), machine != nullptr, [machine](int rank, int other) {
+            return machine == nullptr || machine->one_clock(rank, other);
+          }};
 }
 
 void case_state::pause(std::chrono::nanoseconds length) {
@@ -175,10 +166,10 @@ void case_state::pause(std::chrono::nanoseconds length) {
 
 void case_state::call_off(const std::string& reason) {
   ring.stop();
-  before_construction.call_off();
-  after_construction.call_off();
-  before_recovery.call_off();
-  after_recovery.call_off();
+  for (const auto where : {meeting_point::before_construction, meeting_point::after_construction,
+                           meeting_point::before_recovery, meeting_point::after_recovery}) {
+    group->call_off(where);
+  }
   const std::lock_guard lock(mutex);  // a rank takes itself out of `live` before it destroys its end
   called_off = true;
   when_called_off.notify_all();

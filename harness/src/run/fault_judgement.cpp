@@ -36,12 +36,12 @@ bool names_exactly(const fault_record& record, int rank) {
 int place_of(int step, phase which) { return 2 * step + static_cast<int>(which); }
 
 struct judged {
-  const case_state& state;
+  const case_evidence& evidence;
   int rank;
   const fault_record& record;
   int steps_ended;
 
-  [[nodiscard]] const case_spec& spec() const { return state.spec; }
+  [[nodiscard]] const case_spec& spec() const { return evidence.spec; }
   [[nodiscard]] bool by_notice() const { return record.from_notice != 0; }
   [[nodiscard]] int place() const { return place_of(steps_ended, record.phase); }
 };
@@ -75,7 +75,7 @@ std::string values_problem(const judged& of, const step_plan& plan, int due, ste
 // Every rank passes its own T: the first step in which two differ.
 std::string own_tokens_problem(const judged& of) {
   for (int step = 0; step < of.spec().steps; ++step) {
-    const auto plan = make_step_plan(of.spec(), of.state.options.seed, step);
+    const auto plan = make_step_plan(of.spec(), of.evidence.seed, step);
     if (!plan.ranks_disagree()) continue;
     const int due = place_of(step, phase::dispatch);
     auto problem = place_problem(of, due);
@@ -169,17 +169,17 @@ std::string injected_problem(const judged& of) {
     case fault_kind::disagree: break;
   }
   if (of.rank != fault.rank && of.record.rank != fault.rank && !of.by_notice()) return named_problem(of);
-  return values_problem(of, make_step_plan(of.spec(), of.state.options.seed, fault.step), due, fault.field);
+  return values_problem(of, make_step_plan(of.spec(), of.evidence.seed, fault.step), due, fault.field);
 }
 
 std::string time_problem(const judged& of) {
   const auto& spec = of.spec();
-  const auto took = time_to_verdict(of.state, of.rank);
+  const auto took = time_to_verdict(of.evidence, of.rank);
   if (!took) return {};
   const std::chrono::nanoseconds deadline(of.record.timeout_ns);
   auto limit = deadline + fault_slack;
   if (spec.prompt_verdict) {
-    limit = of.state.options.machine ? prompt_on_device : prompt_on_host;
+    limit = of.evidence.on_gpus ? prompt_on_device : prompt_on_host;
     if (of.record.code == fault_code::timeout) limit = deadline + deadline / share_of_deadline;
   }
   if (*took <= limit) return {};
@@ -213,10 +213,10 @@ bool owes_no_record(const case_spec& spec, int rank) {
          (spec.inject->kind == fault_kind::stop || spec.inject->kind == fault_kind::exit);
 }
 
-void judge_faults(const case_state& state, finding_log& log) {
-  const auto& spec = state.spec;
+void judge_faults(const case_evidence& evidence, finding_log& log) {
+  const auto& spec = evidence.spec;
   for (int rank = 0; rank < spec.ep_size; ++rank) {
-    const auto& outcome = state.outcomes[static_cast<std::size_t>(rank)];
+    const auto& outcome = evidence.outcomes[static_cast<std::size_t>(rank)];
     if (!outcome.done) continue;
     if (spec.lacks != lacking_room::nothing) {
       if (outcome.refused_steps == spec.steps || !outcome.error.empty()) continue;
@@ -247,7 +247,7 @@ void judge_faults(const case_state& state, finding_log& log) {
                   .expected = static_cast<std::uint64_t>(spec.expected_fault)};
     if (outcome.fault) {
       const int steps_ended = outcome.steps_before_fault.value_or(outcome.steps_ended);
-      const std::string problem = fault_problem({state, rank, *outcome.fault, steps_ended});
+      const std::string problem = fault_problem({evidence, rank, *outcome.fault, steps_ended});
       if (problem.empty()) continue;
       found.step = steps_ended;
       found.actual = static_cast<std::uint64_t>(outcome.fault->code);
@@ -266,21 +266,21 @@ void judge_faults(const case_state& state, finding_log& log) {
   }
 }
 
-std::optional<std::chrono::nanoseconds> time_to_verdict(const case_state& state, int rank) {
-  const auto& mine = state.outcomes[static_cast<std::size_t>(rank)].fault;
+std::optional<std::chrono::nanoseconds> time_to_verdict(const case_evidence& evidence, int rank) {
+  const auto& mine = evidence.outcomes[static_cast<std::size_t>(rank)].fault;
   if (!mine) return std::nullopt;
   auto from = mine->entered_ns;
   if (mine->code != fault_code::timeout) {
-    int about = state.spec.inject ? state.spec.inject->rank : mine->rank;
+    int about = evidence.spec.inject ? evidence.spec.inject->rank : mine->rank;
     if (about == rank) about = mine->rank == rank ? mine->origin : mine->rank;
-    if (about < 0 || about >= state.spec.ep_size) return std::nullopt;
-    if (state.options.machine && !state.options.machine->one_clock(rank, about)) {
+    if (about < 0 || about >= evidence.spec.ep_size) return std::nullopt;
+    if (!evidence.one_clock(rank, about)) {
       // On this rank's clock: its entry as its header told of it. A rank that sent none left no trace.
       const auto arrival = mine->arrival_ns.at(static_cast<std::size_t>(about));
       if (arrival == not_arrived) return std::nullopt;
       return std::chrono::nanoseconds(mine->waited_ns > arrival ? mine->waited_ns - arrival : 0);
     }
-    const auto& theirs = state.outcomes[static_cast<std::size_t>(about)].fault;
+    const auto& theirs = evidence.outcomes[static_cast<std::size_t>(about)].fault;
     // Of an abort that is only on its way to the device nobody knows when it was.
     if (theirs && theirs->entered_ns == 0) return std::nullopt;
     if (theirs) from = std::max(from, theirs->entered_ns);

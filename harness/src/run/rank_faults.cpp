@@ -91,10 +91,10 @@ bool rank_runner::recover(int behind) {
   outcome_.fault = exchange_->status();
   outcome_.steps_before_fault = outcome_.steps_ended;
   // A rank that has stopped would abort its peers, which are to find out by themselves.
-  if (!state_.before_recovery.arrive_and_wait()) return false;
+  if (!state_.group->meet(meeting_point::before_recovery, rank_, true)) return false;
   if (!is_left_out()) {
     check_guards();  // the workspace may get other memory
-    exchange_->recover(*state_.backends[static_cast<std::size_t>(rank_)], active_ranks_of(spec_, behind));
+    exchange_->recover(*state_.group->backend(rank_), active_ranks_of(spec_, behind));
     fill_guards();
   }
   // Inputs of the steps that were lost are not needed any more; what the fault left in the views is poisoned anew.
@@ -104,7 +104,7 @@ bool rank_runner::recover(int behind) {
   forget_views();
   device_->synchronize();
   // No peer may store before the guards are filled and the views poisoned.
-  return state_.after_recovery.arrive_and_wait();
+  return state_.group->meet(meeting_point::after_recovery, rank_, true);
 }
 
 bool rank_runner::is_left_out() const { return spec_.leaves_out && spec_.inject && spec_.inject->rank == rank_; }

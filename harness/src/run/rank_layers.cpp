@@ -41,7 +41,7 @@ bool rank_runner::checkpoint(int step) {
   layer(layer_of(spec_, step)).checkpoint_prepare();
   expect_no_use();
   // A control channel of its own for each life, as a process that was restored has.
-  const auto backend = state_.fresh_backend(step, rank_);
+  const auto backend = state_.group->backend_before(step, rank_);
   exchange_->checkpoint_restore(backend);
   if (exchange_->workspace_data() != workspace_) throw std::runtime_error("the workspace has another address");
   fill_guards();

@@ -55,7 +55,7 @@ void rank_runner::run_refused() {
   };
   const auto before = now();
   // A peer whose dispatch is not refused stores here at once, and a rank that has found that aborts.
-  state_.backends[static_cast<std::size_t>(rank_)]->barrier(state_.config.warmup_timeout);
+  state_.group->backend(rank_)->barrier(state_.config.warmup_timeout);
   for (int step = 0; step < spec_.steps; ++step) {
     const step_inputs* inputs = state_.ring.acquire(step);
     if (inputs == nullptr) return;

@@ -24,10 +24,9 @@ void rank_runner::run() {
     device_->bind_thread();
   } catch (const std::exception& failure) {
     outcome_.error = std::string("stream: ") + failure.what();
-    state_.construction_failed = true;
   }
-  // Together, so that nobody's deadline runs while others' threads are still being started.
-  const bool all_started = state_.before_construction.arrive_and_wait() && !state_.construction_failed;
+  // Together, so that nobody's deadline runs while others are still being started.
+  const bool all_started = state_.group->meet(meeting_point::before_construction, rank_, outcome_.error.empty());
   try {
     if (all_started) {
       construct();
@@ -39,10 +38,9 @@ void rank_runner::run() {
   } catch (const std::exception& failure) {
     outcome_.error = std::string("construction: ") + failure.what();
   }
-  if (exchange_ == nullptr || !outcome_.error.empty()) state_.construction_failed = true;
+  const bool made = exchange_ != nullptr && outcome_.error.empty();
   // No rank may write to a peer before that peer's guards are filled, or an overrun would be painted over.
-  const bool together = state_.after_construction.arrive_and_wait();
-  if (together && !state_.construction_failed) {
+  if (state_.group->meet(meeting_point::after_construction, rank_, made)) {
     std::string error;
     try {
       if (spec_.lacks == lacking_room::nothing) {
@@ -58,8 +56,8 @@ void rank_runner::run() {
       abort_quietly(*exchange_, error);
     }
     // Nobody is held up by a rank that has not come there.
-    state_.before_recovery.call_off();
-    state_.after_recovery.call_off();
+    state_.group->call_off(meeting_point::before_recovery);
+    state_.group->call_off(meeting_point::after_recovery);
     try {
       device_->synchronize();
       if (outcome_.steps_ended == spec_.steps && !exited_) read_arrivals();
@@ -75,7 +73,7 @@ void rank_runner::run() {
   state_.ring.leave(rank_);
   outcome_.position.store(after_all, std::memory_order_relaxed);
   state_.progress.fetch_add(1, std::memory_order_relaxed);
-  state_.after_steps.arrive_and_wait();  // then all writing has ended
+  (void)state_.group->meet(meeting_point::after_steps, rank_, true);  // then all writing has ended
   try {
     if (!exited_) check_guards();
   } catch (const std::exception& failure) {
@@ -96,12 +94,14 @@ void rank_runner::construct() {
   bootstrap boot;
   boot.rank = rank_;
   boot.ep_size = spec_.ep_size;
-  boot.comm_backend = state_.backends[static_cast<std::size_t>(rank_)];
+  boot.comm_backend = state_.group->backend(rank_);
   device_->describe(boot);
+  boot.processes_may_share_gpu = state_.group->of_processes();
   boot.first_epoch = spec_.first_epoch;
   boot.custom_fabric = state_.options.make_fabric ? state_.options.make_fabric(rank_) : erring_fabric(boot.kind);
   // The arena cannot be asked for the same addresses again, and would keep what a checkpoint is to give back.
-  if (spec_.checkpoint_every > 0) boot.host_memory = nullptr;
+  // Processes share segments of their own.
+  if (spec_.checkpoint_every > 0 || state_.group->of_processes()) boot.host_memory = nullptr;
   make_layers(boot);
   device_->upload(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
   if (spec_.launch != launch_mode::eager) capture_steps();

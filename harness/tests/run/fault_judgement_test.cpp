@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A record that names the wrong rank, field, value or place, or comes too late, is a finding; the right one is none.
+#include "case_state.hpp"
 #include "fault_judgement.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ class judged_case : public testing::Test {
   /// What is said of the records; empty when they are all right.
   std::string findings() {
     finding_log log;
-    judge_faults(state_, log);
+    judge_faults(state_.evidence(), log);
     std::string text;
     for (const auto& found : log.kept()) text += std::to_string(found.destination) + ": " + found.detail + '\n';
     return text;
@@ -113,7 +114,7 @@ TEST(judged_abort, is_of_no_phase_while_it_is_on_its_way_to_a_device) {
   }
   const auto findings = [&] {
     finding_log log;
-    judge_faults(state, log);
+    judge_faults(state.evidence(), log);
     return log.kept().size();
   };
   EXPECT_EQ(findings(), 0U);
@@ -150,8 +151,8 @@ TEST_F(judged_case, no_record) {
 
 // 5 ms of the 6 that rank 0 waited were its peer's to come.
 TEST_F(judged_case, the_time_to_the_verdict_runs_from_the_later_entry) {
-  EXPECT_EQ(time_to_verdict(state_, 0), 1ms);
-  EXPECT_EQ(time_to_verdict(state_, 2), 1ms);
+  EXPECT_EQ(time_to_verdict(state_.evidence(), 0), 1ms);
+  EXPECT_EQ(time_to_verdict(state_.evidence(), 2), 1ms);
   record(0).waited_ns += 98'000'000;
   EXPECT_EQ(findings(), "");
   record(0).waited_ns += 2'000'000;

@@ -40,7 +40,7 @@ class machine {
   /// Throws out_of_memory naming the case, the device, the bytes needed and the bytes that there are. Takes nothing.
   virtual void require_memory(const case_spec& spec) const = 0;
 
-  /// Devices for the ranks of a case, by rank. They refer to `spec` and to this machine. `memory` is the CPU's, for
+  /// Devices for the ranks of a case, by rank; null for those that this machine does not run. They refer to `spec` and to this machine. `memory` is the CPU's, for
   /// what is copied back to be checked. To be called when nothing of an earlier case runs: it may wait for devices.
   /// Throws out_of_memory before anything is taken when require_memory() would, cuda_error.
   virtual std::vector<std::unique_ptr<rank_device>> open(const case_spec& spec, std::pmr::memory_resource& memory) = 0;
@@ -69,9 +69,18 @@ struct gpu_list {
 /// be used, or when this build has no CUDA fabric.
 gpu_list find_gpus();
 
-/// A machine of the first `num_gpus` GPUs, to which ranks are dealt in turn. The caller has set
+/// Which ranks a machine of GPUs is to run.
+struct gpu_placement {
+  /// Ranks 0 .. ranks_per_host - 1 are on the first host, the same number on the next, and are dealt in turn over the
+  /// GPUs of each; 0: all on one.
+  int ranks_per_host = 0;
+  /// Of ranks that are processes: this one alone, on the GPU that it has in the whole; nothing: all.
+  std::optional<int> only_rank = {};
+};
+
+/// A machine of the first `num_gpus` GPUs of this host, to which ranks are dealt in turn. The caller has set
 /// CUDA_DEVICE_MAX_CONNECTIONS to 32 before CUDA's first use in the process. Throws environment_error when there are
 /// fewer, or when one cannot reach another's memory.
-std::shared_ptr<machine> open_gpus(int num_gpus);
+std::shared_ptr<machine> open_gpus(int num_gpus, const gpu_placement& placement = {});
 
 }  // namespace switchyard::harness

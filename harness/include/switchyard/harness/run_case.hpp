@@ -14,6 +14,8 @@
 
 namespace switchyard::harness {
 
+class rank_group;  // how ranks come together; see harness/src/run/rank_group.hpp
+
 struct run_options {
   std::uint64_t seed = 1;
   /// A custom fabric for each rank (fault injection); null: the built-in host fabric.
@@ -23,6 +25,8 @@ struct run_options {
   std::function<bool()> stop_requested;
   /// Runs the ranks in place of the CPU; null: the host fabric.
   std::shared_ptr<harness::machine> machine;
+  /// Where the ranks are, of this one case; null: all of them threads of this process.
+  std::shared_ptr<rank_group> group;
 };
 
 /// Runs `spec` and returns what it found; failures of the case are results, not exceptions. Same spec and seed, same

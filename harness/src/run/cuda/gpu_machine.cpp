@@ -64,7 +64,7 @@ class gpu_device final : public separate_device {
 
 class gpu_machine final : public machine {
  public:
-  explicit gpu_machine(int num_gpus) : num_gpus_(num_gpus) {}
+  gpu_machine(int num_gpus, const gpu_placement& placement) : num_gpus_(num_gpus), placement_(placement) {}
 
   [[nodiscard]] std::optional<std::string> reason_to_skip(const case_spec& spec) const override {
     const int ranks = ranks_on(0, spec.ep_size);
@@ -84,12 +84,13 @@ class gpu_machine final : public machine {
 
   [[nodiscard]] bool replays() const override { return true; }
 
-  [[nodiscard]] bool one_clock(int rank, int other) const override { return rank % num_gpus_ == other % num_gpus_; }
+  [[nodiscard]] bool one_clock(int rank, int other) const override {
+    return host_of(rank) == host_of(other) && device_of(rank) == device_of(other);
+  }
 
   void require_memory(const case_spec& spec) const override {
     for (int device = 0; device < num_gpus_; ++device) {
-      const auto ranks = static_cast<std::size_t>(ranks_on(device, spec.ep_size));
-      const auto needed = ranks * required_device_bytes(spec);
+      const auto needed = ranks_here(device, spec.ep_size) * required_device_bytes(spec);
       // What lanes hold for their next case counts as free: open() gives it back when need be.
       const auto free = free_bytes(device) + held_bytes(device);
       const auto usable = free - std::min(free, kept_free_bytes);
@@ -102,12 +103,15 @@ class gpu_machine final : public machine {
   std::vector<std::unique_ptr<rank_device>> open(const case_spec& spec, std::pmr::memory_resource& memory) override {
     require_memory(spec);
     make_room(spec);
-    std::vector<std::unique_ptr<rank_device>> devices;
+    const auto ranks = static_cast<std::size_t>(spec.ep_size);
+    std::vector<std::unique_ptr<rank_device>> devices(ranks);
+    if (lanes_.size() < ranks) lanes_.resize(ranks);
     for (int rank = 0; rank < spec.ep_size; ++rank) {
+      if (!is_here(rank)) continue;
       const auto index = static_cast<std::size_t>(rank);
-      if (index == lanes_.size()) lanes_.push_back(std::make_shared<gpu_lane>(rank % num_gpus_));
+      if (lanes_[index] == nullptr) lanes_[index] = std::make_shared<gpu_lane>(device_of(rank));
       lanes_[index]->reserve(separate_device::block_bytes(spec) + row_check_bytes(spec) + replay_bytes(spec));
-      devices.push_back(std::make_unique<gpu_device>(spec, rank, lanes_[index], memory));
+      devices[index] = std::make_unique<gpu_device>(spec, rank, lanes_[index], memory);
     }
     return devices;
   }
@@ -131,7 +135,22 @@ class gpu_machine final : public machine {
   }
 
  private:
-  [[nodiscard]] int ranks_on(int device, int ep_size) const { return (ep_size - device + num_gpus_ - 1) / num_gpus_; }
+  [[nodiscard]] int host_of(int rank) const {
+    return placement_.ranks_per_host == 0 ? 0 : rank / placement_.ranks_per_host;
+  }
+  [[nodiscard]] int device_of(int rank) const {
+    return (placement_.ranks_per_host == 0 ? rank : rank % placement_.ranks_per_host) % num_gpus_;
+  }
+  [[nodiscard]] bool is_here(int rank) const { return !placement_.only_rank || *placement_.only_rank == rank; }
+  /// Of one host, whichever process they are of.
+  [[nodiscard]] int ranks_on(int device, int ep_size) const {
+    const int of_host = placement_.ranks_per_host == 0 ? ep_size : std::min(ep_size, placement_.ranks_per_host);
+    return (of_host - device + num_gpus_ - 1) / num_gpus_;
+  }
+  [[nodiscard]] std::size_t ranks_here(int device, int ep_size) const {
+    if (!placement_.only_rank) return static_cast<std::size_t>(ranks_on(device, ep_size));
+    return *placement_.only_rank < ep_size && device_of(*placement_.only_rank) == device ? 1 : 0;
+  }
 
   /// Whatever a device's context has failed by, every later call shows it.
   [[nodiscard]] cudaError_t answer_of(int device) const {
@@ -139,7 +158,8 @@ class gpu_machine final : public machine {
     if (const auto failed = cudaGetDevice(&before); failed != cudaSuccess) return failed;
     auto answer = cudaSetDevice(device);
     for (const auto& lane : lanes_) {
-      if (answer == cudaSuccess && lane->device() == device) answer = cudaStreamQuery(lane->stream());
+      if (answer == cudaSuccess && lane != nullptr && lane->device() == device)
+        answer = cudaStreamQuery(lane->stream());
     }
     std::size_t free = 0;
     std::size_t total = 0;
@@ -158,22 +178,25 @@ class gpu_machine final : public machine {
 
   [[nodiscard]] std::size_t held_bytes(int device) const {
     std::size_t bytes = 0;
-    for (const auto& lane : lanes_) bytes += lane->device() == device ? lane->block_bytes() : 0;
+    for (const auto& lane : lanes_) {
+      if (lane != nullptr && lane->device() == device) bytes += lane->block_bytes();
+    }
     return bytes;
   }
 
   void make_room(const case_spec& spec) {
     for (int device = 0; device < num_gpus_; ++device) {
-      const auto ranks = static_cast<std::size_t>(ranks_on(device, spec.ep_size));
-      if (ranks * required_device_bytes(spec) + kept_free_bytes <= free_bytes(device)) continue;
+      if (ranks_here(device, spec.ep_size) * required_device_bytes(spec) + kept_free_bytes <= free_bytes(device))
+        continue;
       for (const auto& lane : lanes_) {
-        if (lane->device() == device) lane->release();
+        if (lane != nullptr && lane->device() == device) lane->release();
       }
     }
   }
 
   int num_gpus_;
-  std::vector<std::shared_ptr<gpu_lane>> lanes_;  // by rank
+  gpu_placement placement_;
+  std::vector<std::shared_ptr<gpu_lane>> lanes_;  // by rank; null where it is not of this machine or has not run yet
   std::optional<std::string> lost_;
 };
 
@@ -215,7 +238,7 @@ gpu_list find_gpus() {
   return list;
 }
 
-std::shared_ptr<machine> open_gpus(int num_gpus) {
+std::shared_ptr<machine> open_gpus(int num_gpus, const gpu_placement& placement) {
   int found = 0;
   if (cudaGetDeviceCount(&found) != cudaSuccess) found = 0;
   if (num_gpus < 1 || num_gpus > found) {
@@ -231,7 +254,7 @@ std::shared_ptr<machine> open_gpus(int num_gpus) {
                               std::to_string(to));
     }
   }
-  return std::make_shared<gpu_machine>(num_gpus);
+  return std::make_shared<gpu_machine>(num_gpus, placement);
 }
 
 }  // namespace switchyard::harness
