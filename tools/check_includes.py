@@ -63,7 +63,7 @@ ALLOWED = {
     "reference src": {"spec", "reference", "reference src"},
     "reference tests": {"spec", "reference", "reference src", "reference tests"},
     "harness": LIB_PUBLIC | {"reference", "harness"},
-    "harness src": LIB_PUBLIC | {"odd fabrics", "reference", "harness", "harness src"},
+    "harness src": LIB_PUBLIC | {"odd fabrics", "system", "reference", "harness", "harness src"},
     "harness tests": LIB_PUBLIC | LIB_INNER | {"reference", "harness", "harness src", "harness tests"},
     "harness bench": LIB_PUBLIC | {"odd fabrics", "reference", "harness", "harness bench"},
     "tools": LIB_PUBLIC | {"reference", "harness", "tools"},

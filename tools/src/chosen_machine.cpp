@@ -18,7 +18,8 @@ std::uint64_t required_gpus() {
 
 }  // namespace
 
-chosen_machine open_machine(const run_command_options& options, const std::vector<harness::case_spec>& cases) {
+chosen_machine open_machine(const run_command_options& options, const std::vector<harness::case_spec>& cases,
+                            const harness::gpu_placement& placement) {
   chosen_machine chosen;
   if (options.fabric == fabric_kind::host) return chosen;
   const auto required = required_gpus();
@@ -31,7 +32,7 @@ chosen_machine open_machine(const run_command_options& options, const std::vecto
                                      std::to_string(found.names.size()) + " can be used here");
   }
   const int num_gpus = options.gpus.value_or(static_cast<int>(found.names.size()));
-  chosen.machine = harness::open_gpus(num_gpus);
+  chosen.machine = harness::open_gpus(num_gpus, placement);
   for (const auto& spec : cases) {
     if (!chosen.machine->reason_to_skip(spec)) chosen.machine->require_memory(spec);
   }

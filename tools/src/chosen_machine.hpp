@@ -19,6 +19,7 @@ struct chosen_machine {
 /// Finds and opens the GPUs that the options ask for; the first use of CUDA in the process, and none for the host
 /// fabric. Throws environment_error when a GPU, a driver or what SWITCHYARD_REQUIRE_GPUS demands is not here, or when a
 /// case needs more memory than the GPUs have; input_error when that variable is no number.
-chosen_machine open_machine(const run_command_options& options, const std::vector<harness::case_spec>& cases);
+chosen_machine open_machine(const run_command_options& options, const std::vector<harness::case_spec>& cases,
+                            const harness::gpu_placement& placement = {});
 
 }  // namespace switchyard::tools

@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "chosen_machine.hpp"
 #include "interrupt.hpp"
+#include "rank_launch.hpp"
 #include "run_output.hpp"
 #include "small_failures.hpp"
 #include "switchyard/harness/digest.hpp"
@@ -21,7 +21,6 @@
 #include "switchyard/harness/junit.hpp"
 #include "switchyard/harness/record_json.hpp"
 #include "switchyard/harness/resume.hpp"
-#include "switchyard/harness/run_case.hpp"
 #include "switchyard/harness/scenario_error.hpp"
 
 namespace switchyard::tools {
@@ -140,15 +139,12 @@ harness::exit_code run_chosen(const run_command_options& options, const chosen_c
   const auto& cases = chosen.cases;
   const auto where = harness::read_environment();
   if (!options.junit.empty()) require_writable(options.junit);
-  auto bytes = harness::arena_bytes_for(cases, arena_limit(options, where), harness::required_bytes);
-  if (options.random) bytes = std::max(bytes, options.random->limits.max_bytes);  // room for what shrinking tries
-  harness::arena memory(std::max(bytes, harness::page_bytes()));  // an empty shard needs none, which cannot be had
-
-  const auto where_ranks_run = open_machine(options, cases);
-  const auto& fabric = where_ranks_run.fabric;
-  const auto header =
-      harness::header_json(where, {harness::utc_text(started), options.seed, cases.size(), options.call.arguments,
-                                   options.common.selection, options.part, harness::cases_digest(cases), fabric});
+  install_interrupt_handlers();
+  const auto ranks = launch_ranks(options, cases, where);
+  const auto fabric = ranks->fabric();
+  const auto header = harness::header_json(
+      where, {harness::utc_text(started), options.seed, cases.size(), options.call.arguments, options.common.selection,
+              options.part, harness::cases_digest(cases), fabric, ranks->description()});
   auto run = options.resume.empty() ? open_new(options, file_stem(started, options, cases), header)
                                     : open_resumed(options, header, cases);
 
@@ -163,9 +159,7 @@ harness::exit_code run_chosen(const run_command_options& options, const chosen_c
     std::cout << "fabric: " << description_text(fabric) << std::endl;
   }
 
-  install_interrupt_handlers();
-  const harness::run_options how{options.seed, {}, interrupted, where_ranks_run.machine, nullptr};
-  const auto run_one = [&](const harness::case_spec& spec) { return harness::run_case(spec, memory, how); };
+  const auto run_one = [&](const harness::case_spec& spec) { return ranks->run(spec); };
   auto summary = harness::run_cases(cases, run_one, *run.records, shown,
                                     {options.seed, interrupted, std::move(run.done), options.on_failure});
   summary.set_fabric(fabric.kind);

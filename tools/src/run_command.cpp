@@ -2,8 +2,10 @@
 // switchyard run: its options.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <tuple>
 
 #include "numbers.hpp"
+#include "rank_launch.hpp"
 #include "run_options.hpp"
 #include "switchyard/harness/scenario_error.hpp"
 
@@ -17,6 +19,9 @@ struct run_texts {
   std::string part;
   std::string fabric = "host";
   std::string gpus;
+  std::string launch = "threads";
+  std::string start_limit = "120";
+  std::string case_limit = "600";
   bool quiet = false;
   bool json = false;
   bool dry = false;
@@ -65,6 +70,20 @@ void add_behaviour(CLI::App& command, run_texts& texts) {
       ->capture_default_str();
   command.add_option("--gpus", texts.gpus, "With --fabric cuda: use the first N GPUs; default all")->type_name("N");
   command
+      .add_option("--launch", texts.launch,
+                  "What a rank is: threads, of this process, or fork, a process each, which this one starts, watches,\n"
+                  "and starts anew after a crash or a hang")
+      ->type_name("threads|fork")
+      ->capture_default_str();
+  command.add_option("--start-timeout", texts.start_limit, "Until ranks that are processes must have come")
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command
+      .add_option("--case-timeout", texts.case_limit,
+                  "The most that a case of processes may take, even one that gets on")
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command
       .add_option("--arena-bytes", texts.arena_bytes,
                   "Most memory that a case may use: bytes, or 8G for 8 * 1024^3; default three quarters of the machine")
       ->type_name("BYTES");
@@ -92,6 +111,25 @@ void read_fabric(const CLI::App& command, const run_texts& texts, run_command_op
   into.gpus = static_cast<int>(parse_rank_count("--gpus", texts.gpus));
 }
 
+void read_launch(const CLI::App& command, const run_texts& texts, run_command_options& into) {
+  if (texts.launch != "threads" && texts.launch != "fork") {
+    throw harness::input_error("--launch: " + texts.launch + ": must be threads or fork");
+  }
+  if (texts.launch == "fork") into.launch = launch_kind::fork;
+  constexpr std::int64_t most_seconds = 86400;
+  for (const auto& [option, text, limit] : {std::tuple("--start-timeout", &texts.start_limit, &into.start_limit),
+                                            std::tuple("--case-timeout", &texts.case_limit, &into.case_limit)}) {
+    if (command.count(option) == 0) continue;
+    if (into.launch == launch_kind::threads) {
+      throw harness::input_error(std::string(option) + ": is for ranks that are processes, see --launch");
+    }
+    *limit = std::chrono::seconds(parse_count_within(option, *text, 1, most_seconds));
+  }
+  // What makes a failure small runs cases that the processes do not have.
+  if (into.launch != launch_kind::threads && into.random)
+    throw harness::input_error("--random: is for --launch threads");
+}
+
 void read_options(const CLI::App& command, const run_texts& texts, run_command_options& into) {
   read_common_options(command, into.common);
   into.seed = parse_count("--seed", texts.seed);
@@ -102,6 +140,7 @@ void read_options(const CLI::App& command, const run_texts& texts, run_command_o
   require_text(command, "--junit", into.junit.string());
   if (command.count("--shard") > 0) into.part = parse_shard("--shard", texts.part);
   read_fabric(command, texts, into);
+  read_launch(command, texts, into);
   if (command.count("--arena-bytes") > 0) into.arena_bytes = parse_bytes("--arena-bytes", texts.arena_bytes);
   if (texts.quiet) into.shown = shown_output::quiet;
   if (texts.json) into.shown = shown_output::json;
@@ -145,6 +184,7 @@ command add_run_command(CLI::App& app, const invocation& call) {
   return {added, [added, options, texts] {
             read_options(*added, *texts, *options);
             const auto chosen = choose_cases(*options);
+            if (const auto place = harness::take_rank_process_place()) return serve(*place, *options, chosen.cases);
             return options->dry_run == dry_run_detail::none ? run_chosen(*options, chosen) : dry_run(*options, chosen);
           }};
 }

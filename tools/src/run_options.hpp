@@ -2,6 +2,7 @@
 // What `switchyard run` was asked to do, and the cases that it is about.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -26,6 +27,12 @@ enum class shown_output : std::uint8_t {
   json,   ///< JSON lines and nothing else
 };
 
+/// Where ranks live.
+enum class launch_kind : std::uint8_t {
+  threads,  ///< of this process
+  fork,     ///< processes that this one starts
+};
+
 enum class dry_run_detail : std::uint8_t { none, scenarios, cases };
 
 struct run_command_options {
@@ -38,8 +45,11 @@ struct run_command_options {
   std::filesystem::path junit;            ///< empty: none
   std::vector<std::string> must_pass;     ///< lists of cases that must pass: names or paths
   fabric_kind fabric = fabric_kind::host;
-  std::optional<int> gpus;      ///< of the CUDA fabric; none: all that there are
-  std::size_t arena_bytes = 0;  ///< 0: three quarters of the machine's memory
+  launch_kind launch = launch_kind::threads;
+  std::chrono::seconds start_limit{120};  ///< until ranks that are processes have come
+  std::chrono::seconds case_limit{600};   ///< of a case of processes
+  std::optional<int> gpus;                ///< of the CUDA fabric; none: all that there are
+  std::size_t arena_bytes = 0;            ///< 0: three quarters of the machine's memory
   harness::after_failure on_failure = harness::after_failure::go_on;
   shown_output shown = shown_output::progress;
   dry_run_detail dry_run = dry_run_detail::none;  ///< other than none: nothing is run

@@ -13,6 +13,7 @@
 
 // Written when the build is configured.
 #include "build_identity.hpp"
+#include "recorded_variables.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -97,6 +98,17 @@ nlohmann::ordered_json to_json(const environment& where) {
   json["cpu_cores"] = number_or_null(static_cast<std::uint64_t>(where.cpu_cores));
   json["memory_bytes"] = number_or_null(where.memory_bytes);
   json["page_bytes"] = number_or_null(where.page_bytes);
+  return json;
+}
+
+nlohmann::ordered_json rank_environment_json(const environment& where) {
+  nlohmann::ordered_json json;
+  json["machine"] = text_or_null(where.machine);
+  json["kernel"] = text_or_null(where.kernel);
+  json["cpu_model"] = text_or_null(where.cpu_model);
+  json["cpu_cores"] = number_or_null(static_cast<std::uint64_t>(where.cpu_cores));
+  json["memory_bytes"] = number_or_null(where.memory_bytes);
+  json["variables"] = variables_json();
   return json;
 }
 

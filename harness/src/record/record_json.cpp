@@ -217,6 +217,7 @@ json header_json(const environment& where, const run_description& run) {
     description["gpus"] = run.fabric.gpus;
     description["driver"] = run.fabric.driver;
   }
+  if (!run.launch.is_null()) description["launch"] = run.launch;
   description["arguments"] = run.arguments;
   description["variables"] = variables_json();
   description["selection"] = selection_json(run.selection);

@@ -42,6 +42,13 @@ void require_same_header(const json_at& there, const nlohmann::json& here) {
     const auto mine = member(run, key);
     if (mine.value != here["run"][key]) refuse_other(mine, here["run"][key]);
   }
+  // Ranks that are processes are others each time; what they are is not.
+  const auto mode = [](const nlohmann::json& run_object) {
+    return run_object.contains("launch") ? run_object["launch"].value("mode", "") : std::string("threads");
+  };
+  if (mode(run.value) != mode(here["run"])) {
+    refuse(run, "its ranks must be launched as in this run, by " + mode(here["run"]) + ", to be resumed");
+  }
   const auto env = member(there, "env");
   for (const auto& [key, value] : here["env"].items()) {
     const auto mine = member(env, key);

@@ -23,9 +23,13 @@ class meeting {
     if (!end_) end_ = all_came_and_were_well;
     changed_.notify_all();
   }
+  [[nodiscard]] bool has_ended() const {
+    const std::lock_guard lock(mutex_);
+    return end_.has_value();
+  }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<bool> end_;
 };

@@ -31,4 +31,7 @@ environment read_environment();
 /// Empty and 0 become null.
 nlohmann::ordered_json to_json(const environment& where);
 
+/// What may differ from rank to rank: the machine, and the variables of the process environment that records name.
+nlohmann::ordered_json rank_environment_json(const environment& where);
+
 }  // namespace switchyard::harness

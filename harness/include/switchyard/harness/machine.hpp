@@ -40,9 +40,10 @@ class machine {
   /// Throws out_of_memory naming the case, the device, the bytes needed and the bytes that there are. Takes nothing.
   virtual void require_memory(const case_spec& spec) const = 0;
 
-  /// Devices for the ranks of a case, by rank; null for those that this machine does not run. They refer to `spec` and to this machine. `memory` is the CPU's, for
-  /// what is copied back to be checked. To be called when nothing of an earlier case runs: it may wait for devices.
-  /// Throws out_of_memory before anything is taken when require_memory() would, cuda_error.
+  /// Devices for the ranks of a case, by rank; null for those that this machine does not run. They refer to `spec` and
+  /// to this machine. `memory` is the CPU's, for what is copied back to be checked. To be called when nothing of an
+  /// earlier case runs: it may wait for devices. Throws out_of_memory before anything is taken when require_memory()
+  /// would, cuda_error.
   virtual std::vector<std::unique_ptr<rank_device>> open(const case_spec& spec, std::pmr::memory_resource& memory) = 0;
 
   /// Which device takes no more work and what it answers, for as long as the process lives; nothing: all answer. An

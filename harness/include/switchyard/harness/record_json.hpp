@@ -17,7 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +58,9 @@ struct run_description {
   std::optional<shard> part = {};      ///< none: all of them
   std::uint64_t cases_digest = 0;      ///< cases_digest() of the cases due
   fabric_description fabric = {};
+  /// Of ranks that are processes: how they came to be, "mode", and what each sees, "ranks"; null where they are
+  /// threads.
+  nlohmann::ordered_json launch = {};
 };
 
 nlohmann::ordered_json header_json(const environment& where, const run_description& run);

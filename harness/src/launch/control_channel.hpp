@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between the supervisor of a group and a rank's process, over a stream socket: each a JSON value as CBOR
+// behind its length in four bytes, most significant first. Which messages there are stands in messages.hpp.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "system/unique_descriptor.hpp"
+
+namespace switchyard::harness {
+
+/// The other side is gone, or does not take what it is sent.
+class channel_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Larger messages are taken for garbage. An outcome has some hundred bytes for each step and rank.
+inline constexpr std::uint32_t most_message_bytes = std::uint32_t{256} << 20;
+
+/// One side. send() from any thread; receive() from one.
+class control_channel {
+ public:
+  /// Of a connected stream socket. What cannot be sent within ten seconds is given up.
+  explicit control_channel(unique_descriptor socket);
+
+  /// For poll(): readable when receive() has something to do.
+  [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
+  /// Throws channel_error.
+  void send(const nlohmann::json& message);
+  /// What has come since the last call, in order; waits for nothing. Throws channel_error when the other side has
+  /// closed and all that it sent has been received, or for what is no message.
+  [[nodiscard]] std::vector<nlohmann::json> receive();
+
+ private:
+  [[nodiscard]] std::vector<nlohmann::json> take_whole_messages();
+
+  unique_descriptor socket_;
+  std::mutex sending_;
+  std::vector<std::uint8_t> received_;  // not yet a whole message
+};
+
+}  // namespace switchyard::harness
