@@ -3,12 +3,31 @@
 #include "switchyard/harness/cpu_binding.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <thread>
 
 #include "planted_sysfs.hpp"
 #include "switchyard/harness/machine.hpp"
 #include "switchyard/spec/errors.hpp"
+
+namespace {
+
+/// The largest CPU of the last set that was handed to the system: what lies past the host's own, it passes over.
+thread_local int largest_cpu_asked_for = -1;
+
+}  // namespace
+
+/// Takes the place of the C library's for the code under test.
+extern "C" int sched_setaffinity(pid_t thread, std::size_t bytes, const cpu_set_t* set) noexcept {
+  const int num_cpus = static_cast<int>(bytes * 8);
+  for (int cpu = 0; cpu < num_cpus; ++cpu) {
+    if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set)) largest_cpu_asked_for = cpu;
+  }
+  return static_cast<int>(::syscall(SYS_sched_setaffinity, thread, bytes, set));
+}
 
 namespace switchyard::harness {
 namespace {
@@ -122,6 +141,7 @@ TEST(cpu_binding, reaches_past_1024_cpus) {
     binding.numa_node = 0;
     binding.apply();
     EXPECT_EQ(allowed_cpus(), cpu_numbers({before.front()}));
+    EXPECT_EQ(largest_cpu_asked_for, most_cpu_number);
   }).join();
 }
 

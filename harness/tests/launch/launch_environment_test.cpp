@@ -45,6 +45,12 @@ TEST(launch_environment, a_launcher_inside_a_slurm_step_answers_before_it) {
   EXPECT_EQ(told(with(agents, hydra)), told(hydra));
 }
 
+TEST(launch_environment, hydra_answers_before_a_step_of_the_same_shape) {
+  const auto step =
+      with(slurm, {{"SLURM_LOCALID", "0"}, {"SLURM_STEP_TASKS_PER_NODE", "1(x8)"}, {"SLURM_NODEID", "6"}});
+  EXPECT_EQ(told(with(step, hydra)), told(hydra));
+}
+
 TEST(launch_environment, rank_answers_before_mpi_and_open_mpi_before_pmi) {
   const auto rank = with(torchrun, {{"RANK", "5"}, {"LOCAL_RANK", "1"}});
   EXPECT_EQ(told(with(with(open_mpi, hydra), rank)), told(rank));

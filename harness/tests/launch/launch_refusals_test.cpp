@@ -56,6 +56,7 @@ TEST(launch_refusals, numbers) {
 TEST(launch_refusals, rendezvous) {
   expect_refusals(torchrun, {{{{"MASTER_ADDR", unset}}, "MASTER_ADDR: not set: must be set beside RANK"},
                              {{{"MASTER_PORT", unset}}, "MASTER_PORT: not set: must be set beside RANK"},
+                             {{{"MASTER_ADDR", unset}, {"MASTER_PORT", unset}}, "MASTER_ADDR: not set: must be set"},
                              {{{"MASTER_PORT", "0"}}, "MASTER_PORT: 0: must be an integer from 1 to 65535"},
                              {{{"MASTER_PORT", "65536"}}, "MASTER_PORT: 65536: must be an integer from 1 to 65535"},
                              {{{"MASTER_ADDR", ""}}, "MASTER_ADDR: empty: must be a name or an address"},
