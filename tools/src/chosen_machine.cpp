@@ -19,7 +19,7 @@ std::uint64_t required_gpus() {
 }  // namespace
 
 chosen_machine open_machine(const run_command_options& options, const std::vector<harness::case_spec>& cases,
-                            const harness::gpu_placement& placement) {
+                            const harness::machine_ranks& ranks) {
   chosen_machine chosen;
   if (options.fabric == fabric_kind::host) return chosen;
   const auto required = required_gpus();
@@ -32,7 +32,7 @@ chosen_machine open_machine(const run_command_options& options, const std::vecto
                                      std::to_string(found.names.size()) + " can be used here");
   }
   const int num_gpus = options.gpus.value_or(static_cast<int>(found.names.size()));
-  chosen.machine = harness::open_gpus(num_gpus, placement);
+  chosen.machine = harness::open_gpus(num_gpus, ranks);
   for (const auto& spec : cases) {
     if (!chosen.machine->reason_to_skip(spec)) chosen.machine->require_memory(spec);
   }

@@ -20,6 +20,6 @@ struct chosen_machine {
 /// fabric. Throws environment_error when a GPU, a driver or what SWITCHYARD_REQUIRE_GPUS demands is not here, or when a
 /// case needs more memory than the GPUs have; input_error when that variable is no number.
 chosen_machine open_machine(const run_command_options& options, const std::vector<harness::case_spec>& cases,
-                            const harness::gpu_placement& placement = {});
+                            const harness::machine_ranks& ranks = {});
 
 }  // namespace switchyard::tools

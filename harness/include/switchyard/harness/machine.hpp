@@ -71,7 +71,7 @@ struct gpu_list {
 gpu_list find_gpus();
 
 /// Which ranks a machine of GPUs is to run.
-struct gpu_placement {
+struct machine_ranks {
   /// Ranks 0 .. ranks_per_host - 1 are on the first host, the same number on the next, and are dealt in turn over the
   /// GPUs of each; 0: all on one.
   int ranks_per_host = 0;
@@ -82,6 +82,6 @@ struct gpu_placement {
 /// A machine of the first `num_gpus` GPUs of this host, to which ranks are dealt in turn. The caller has set
 /// CUDA_DEVICE_MAX_CONNECTIONS to 32 before CUDA's first use in the process. Throws environment_error when there are
 /// fewer, or when one cannot reach another's memory.
-std::shared_ptr<machine> open_gpus(int num_gpus, const gpu_placement& placement = {});
+std::shared_ptr<machine> open_gpus(int num_gpus, const machine_ranks& placement = {});
 
 }  // namespace switchyard::harness

@@ -64,7 +64,7 @@ class gpu_device final : public separate_device {
 
 class gpu_machine final : public machine {
  public:
-  gpu_machine(int num_gpus, const gpu_placement& placement) : num_gpus_(num_gpus), placement_(placement) {}
+  gpu_machine(int num_gpus, const machine_ranks& placement) : num_gpus_(num_gpus), placement_(placement) {}
 
   [[nodiscard]] std::optional<std::string> reason_to_skip(const case_spec& spec) const override {
     const int ranks = ranks_on(0, spec.ep_size);
@@ -195,7 +195,7 @@ class gpu_machine final : public machine {
   }
 
   int num_gpus_;
-  gpu_placement placement_;
+  machine_ranks placement_;
   std::vector<std::shared_ptr<gpu_lane>> lanes_;  // by rank; null where it is not of this machine or has not run yet
   std::optional<std::string> lost_;
 };
@@ -238,7 +238,7 @@ gpu_list find_gpus() {
   return list;
 }
 
-std::shared_ptr<machine> open_gpus(int num_gpus, const gpu_placement& placement) {
+std::shared_ptr<machine> open_gpus(int num_gpus, const machine_ranks& placement) {
   int found = 0;
   if (cudaGetDeviceCount(&found) != cudaSuccess) found = 0;
   if (num_gpus < 1 || num_gpus > found) {
