@@ -28,10 +28,15 @@ class launched_ranks {
   virtual harness::case_result run(const harness::case_spec& spec) = 0;
 };
 
-/// Starts what the options ask for. Throws input_error, environment_error, out_of_memory.
+/// Starts what the options ask for. Null in a process of a job that is not rank 0's: it has served as an agent until
+/// the run was over. Throws input_error, environment_error, out_of_memory.
 std::unique_ptr<launched_ranks> launch_ranks(const run_command_options& options,
                                              const std::vector<harness::case_spec>& cases,
                                              const harness::environment& where);
+
+/// How ranks are launched where nobody says: by the launcher that has started several of this program, else as threads.
+/// Throws input_error where its variables contradict themselves.
+launch_kind launch_of_this_process();
 
 /// Lives as the rank that this process has been started for.
 harness::exit_code serve(const harness::rank_process_place& place, const run_command_options& options,

@@ -19,7 +19,8 @@ struct run_texts {
   std::string part;
   std::string fabric = "host";
   std::string gpus;
-  std::string launch = "threads";
+  std::string launch;
+  std::string bind = "numa";
   std::string start_limit = "120";
   std::string case_limit = "600";
   bool quiet = false;
@@ -70,10 +71,18 @@ void add_behaviour(CLI::App& command, run_texts& texts) {
       ->capture_default_str();
   command.add_option("--gpus", texts.gpus, "With --fabric cuda: use the first N GPUs; default all")->type_name("N");
   command
-      .add_option("--launch", texts.launch,
-                  "What a rank is: threads, of this process, or fork, a process each, which this one starts, watches,\n"
-                  "and starts anew after a crash or a hang")
-      ->type_name("threads|fork")
+      .add_option(
+          "--launch", texts.launch,
+          "What a rank is: threads, of this process; fork, a process each, which this one starts, watches, and\n"
+          "starts anew after a crash or a hang; mpi or env, the same in a job of processes that mpirun, srun or\n"
+          "torchrun has started, one a rank: harness/docs/launching.md. Default: threads, or what the launcher is\n"
+          "that has started several of this program")
+      ->type_name("threads|fork|mpi|env");
+  command
+      .add_option("--bind", texts.bind,
+                  "CPUs of ranks that are processes: numa, those of the NUMA node of their GPU or their share of the\n"
+                  "nodes, or none, those that the process has")
+      ->type_name("numa|none")
       ->capture_default_str();
   command.add_option("--start-timeout", texts.start_limit, "Until ranks that are processes must have come")
       ->type_name("SECONDS")
@@ -111,23 +120,37 @@ void read_fabric(const CLI::App& command, const run_texts& texts, run_command_op
   into.gpus = static_cast<int>(parse_rank_count("--gpus", texts.gpus));
 }
 
-void read_launch(const CLI::App& command, const run_texts& texts, run_command_options& into) {
-  if (texts.launch != "threads" && texts.launch != "fork") {
-    throw harness::input_error("--launch: " + texts.launch + ": must be threads or fork");
+launch_kind read_launch_kind(const std::string& text) {
+  for (const auto kind : {launch_kind::threads, launch_kind::fork, launch_kind::mpi, launch_kind::env}) {
+    if (text == to_string(kind)) return kind;
   }
-  if (texts.launch == "fork") into.launch = launch_kind::fork;
+  throw harness::input_error("--launch: " + text + ": must be threads, fork, mpi or env");
+}
+
+void read_launch(const CLI::App& command, const run_texts& texts, run_command_options& into) {
+  // Without the option a launcher decides; a dry run runs nothing that could be launched.
+  if (command.count("--launch") > 0) {
+    into.launch = read_launch_kind(texts.launch);
+  } else if (!texts.dry) {
+    into.launch = launch_of_this_process();
+  }
+  if (texts.bind != "numa" && texts.bind != "none") {
+    throw harness::input_error("--bind: " + texts.bind + ": must be numa or none");
+  }
+  into.binds_cpus = texts.bind == "numa";
   constexpr std::int64_t most_seconds = 86400;
   for (const auto& [option, text, limit] : {std::tuple("--start-timeout", &texts.start_limit, &into.start_limit),
                                             std::tuple("--case-timeout", &texts.case_limit, &into.case_limit)}) {
-    if (command.count(option) == 0) continue;
-    if (into.launch == launch_kind::threads) {
+    if (command.count(option) > 0) *limit = std::chrono::seconds(parse_count_within(option, *text, 1, most_seconds));
+  }
+  if (into.launch == launch_kind::threads) {
+    for (const auto* option : {"--bind", "--start-timeout", "--case-timeout"}) {
+      if (command.count(option) == 0) continue;
       throw harness::input_error(std::string(option) + ": is for ranks that are processes, see --launch");
     }
-    *limit = std::chrono::seconds(parse_count_within(option, *text, 1, most_seconds));
-  }
-  // What makes a failure small runs cases that the processes do not have.
-  if (into.launch != launch_kind::threads && into.random)
+  } else if (into.random) {  // what makes a failure small runs cases that the processes do not have
     throw harness::input_error("--random: is for --launch threads");
+  }
 }
 
 void read_options(const CLI::App& command, const run_texts& texts, run_command_options& into) {

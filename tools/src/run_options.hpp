@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands.hpp"
@@ -31,7 +32,12 @@ enum class shown_output : std::uint8_t {
 enum class launch_kind : std::uint8_t {
   threads,  ///< of this process
   fork,     ///< processes that this one starts
+  mpi,      ///< processes of an MPI job
+  env,      ///< processes of a job whose launcher tells of it by variables
 };
+
+/// The word used in options and records.
+std::string_view to_string(launch_kind kind) noexcept;
 
 enum class dry_run_detail : std::uint8_t { none, scenarios, cases };
 
@@ -46,6 +52,7 @@ struct run_command_options {
   std::vector<std::string> must_pass;     ///< lists of cases that must pass: names or paths
   fabric_kind fabric = fabric_kind::host;
   launch_kind launch = launch_kind::threads;
+  bool binds_cpus = true;                 ///< of ranks that are processes, by NUMA node
   std::chrono::seconds start_limit{120};  ///< until ranks that are processes have come
   std::chrono::seconds case_limit{600};   ///< of a case of processes
   std::optional<int> gpus;                ///< of the CUDA fabric; none: all that there are

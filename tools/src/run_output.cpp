@@ -50,7 +50,8 @@ std::string repeat_command(const run_command_options& options) {
   const auto& folder = options.common.scenarios;
   if (!folder.empty()) command += " --scenarios " + shell_word(folder.string());
   if (options.fabric == fabric_kind::cuda) command += " --fabric cuda";
-  if (options.launch == launch_kind::fork) command += " --launch fork";
+  // One host can repeat what a job has found.
+  if (options.launch != launch_kind::threads) command += " --launch fork";
   if (options.gpus) command += " --gpus " + std::to_string(*options.gpus);
   return command;
 }

@@ -87,7 +87,7 @@ program_call this_program() {
   return call;
 }
 
-child_process::child_process(const program_call& program, int rank) : rank_(rank) {
+child_process::child_process(const program_call& program, const child_place& place) : rank_(place.rank) {
   std::array<int, 2> sockets{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) fail("socketpair");
   control_ = unique_descriptor(sockets[0]);
@@ -99,8 +99,12 @@ child_process::child_process(const program_call& program, int rank) : rank_(rank
   if (::fcntl(output_.get(), F_SETFL, O_NONBLOCK) != 0) fail("fcntl");
 
   auto argument_texts = program.arguments;
-  auto variable_texts = environment_with(std::string(rank_process_variable) + '=' + std::to_string(rank) + ':' +
-                                         std::to_string(theirs.get()));
+  std::string variable = std::string(rank_process_variable) + '=';
+  for (const int number : {place.rank, theirs.get(), place.local_rank, place.local_size}) {
+    if (variable.back() != '=') variable += ':';
+    variable += std::to_string(number);
+  }
+  auto variable_texts = environment_with(variable);
   const auto arguments = pointers_to(argument_texts);
   const auto variables = pointers_to(variable_texts);
   const auto parent = ::getpid();

@@ -19,13 +19,20 @@ struct program_call {
   std::vector<std::string> arguments;  ///< with the name of the program first
 };
 
+/// Which rank, and where it is among those of its host.
+struct child_place {
+  int rank = 0;
+  int local_rank = 0;
+  int local_size = 1;
+};
+
 /// This program, as it was called. Throws channel_error where the system does not tell.
 program_call this_program();
 
 class child_process {
  public:
   /// Started by the caller's thread, at whose end the child is killed, too. Throws channel_error.
-  child_process(const program_call& program, int rank);
+  child_process(const program_call& program, const child_place& place);
   /// As kill().
   ~child_process();
   child_process(const child_process&) = delete;
@@ -49,7 +56,7 @@ class child_process {
  private:
   void print(const std::string& line);
 
-  int rank_;
+  int rank_;       // as it is called in what is passed on
   pid_t id_ = -1;  // -1: it has ended and is forgotten
   unique_descriptor control_;
   unique_descriptor output_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_channel.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -24,7 +25,9 @@ std::uint32_t length_at(const std::vector<std::uint8_t>& bytes, std::size_t plac
 }  // namespace
 
 control_channel::control_channel(unique_descriptor socket) : socket_(std::move(socket)) {
-  if (::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &send_limit, sizeof send_limit) != 0) {
+  const int flags = ::fcntl(socket_.get(), F_GETFL);
+  const bool blocks = flags >= 0 && ::fcntl(socket_.get(), F_SETFL, flags & ~O_NONBLOCK) == 0;  // or it had no limit
+  if (!blocks || ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &send_limit, sizeof send_limit) != 0) {
     throw channel_error(std::string("a control channel cannot be set up: ") + std::strerror(errno));
   }
 }

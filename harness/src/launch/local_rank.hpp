@@ -12,10 +12,10 @@ namespace switchyard::harness {
 
 class local_rank final : public rank_link {
  public:
-  local_rank(program_call program, int rank) : program_(std::move(program)), rank_(rank) {}
+  local_rank(program_call program, const child_place& place) : program_(std::move(program)), place_(place) {}
 
   void start() override {
-    child_ = std::make_unique<child_process>(program_, rank_);
+    child_ = std::make_unique<child_process>(program_, place_);
     channel_ = std::make_unique<control_channel>(child_->take_control());
     end_.clear();
   }
@@ -66,7 +66,7 @@ class local_rank final : public rank_link {
 
  private:
   program_call program_;
-  int rank_;
+  child_place place_;
   std::unique_ptr<child_process> child_;
   std::unique_ptr<control_channel> channel_;  // null when the process does not speak any more
   std::string end_;

@@ -2,15 +2,14 @@
 // What a supervisor and the process of a rank tell each other. Every message is an object that has its word as "is".
 //
 //   rank -> supervisor
-//     hello     identity (process_identity_json), rank, pid, as_seen: the machine as this rank sees it. First of all
-//     ready     the case's number: begun, unless ended follows
+//     hello     identity (group_identity_json), rank, pid, as_seen: the machine as this rank sees it. First of all
 //     beat      position, progress: since the last one something has been done
 //     met       where, well: the rank waits there
 //     off       where: nobody is to wait there
-//     outcome   what the rank has found (outcome_message.hpp), traffic, left_behind, lost: a device
+//     outcome   found: what the rank has (outcome_message.hpp), traffic, lost: a device, or null
 //     refused   status, reason: the case cannot run here
 //   supervisor -> rank
-//     run       index of the case, number of the attempt, meeting (rendezvous of the case's backends)
+//     run       case: its place, number: of the attempt, meeting (rendezvous of the case's backends)
 //     go        where, well: the end of a meeting
 //     call_off  reason, all: the case is to end at once; all: also those that wait for others to end
 //     quit      no more cases
@@ -37,9 +36,15 @@ inline constexpr std::string_view go = "go";
 inline constexpr std::string_view call_off = "call_off";
 inline constexpr std::string_view quit = "quit";
 
-// Of a process that starts others for a supervisor elsewhere, with the supervisor (agent.hpp).
+// Between a supervisor and the process that starts a rank for it elsewhere: remote_rank.hpp.
+inline constexpr std::string_view join = "join";
+inline constexpr std::string_view welcome = "welcome";
+inline constexpr std::string_view turned_away = "turned_away";
 inline constexpr std::string_view start = "start";
 inline constexpr std::string_view kill = "kill";
+inline constexpr std::string_view pass = "pass";
 inline constexpr std::string_view ended = "ended";
+inline constexpr std::string_view stopped = "stopped";
+inline constexpr std::string_view finish = "finish";
 
 }  // namespace switchyard::harness::say

@@ -138,6 +138,11 @@ class service_loop {
   bool quit_ = false;
 };
 
+[[noreturn]] void refuse_place(const std::string& text) {
+  throw input_error(std::string(rank_process_variable) + " is " + text +
+                    ", must be RANK:DESCRIPTOR:LOCAL_RANK:LOCAL_SIZE; it is for the program itself to set");
+}
+
 }  // namespace
 
 std::optional<rank_process_place> take_rank_process_place() {
@@ -146,15 +151,27 @@ std::optional<rank_process_place> take_rank_process_place() {
   const std::string text = value;
   ::unsetenv(rank_process_variable);  // NOLINT(concurrency-mt-unsafe): as above
   rank_process_place place;
+  const auto* at = text.data();
   const auto* const end = text.data() + text.size();
-  const auto rank = std::from_chars(text.data(), end, place.rank);
-  const bool has_rank = rank.ec == std::errc() && rank.ptr != end && *rank.ptr == ':' && place.rank >= 0;
-  if (has_rank) {
-    const auto descriptor = std::from_chars(rank.ptr + 1, end, place.descriptor);
-    if (descriptor.ec == std::errc() && descriptor.ptr == end && place.descriptor > STDERR_FILENO) return place;
+  for (int* number : {&place.rank, &place.descriptor, &place.local_rank, &place.local_size}) {
+    if (number != &place.rank && (at == end || *at++ != ':')) refuse_place(text);
+    const auto read = std::from_chars(at, end, *number);
+    if (read.ec != std::errc()) refuse_place(text);
+    at = read.ptr;
   }
-  throw input_error(std::string(rank_process_variable) + " is " + text +
-                    ", must be RANK:DESCRIPTOR; it is for the program itself to set");
+  const bool fits = at == end && place.rank >= 0 && place.descriptor > STDERR_FILENO && place.local_rank >= 0 &&
+                    place.local_rank < place.local_size;
+  if (!fits) refuse_place(text);
+  return place;
+}
+
+std::string identity_difference(const nlohmann::json& here, const nlohmann::json& there) {
+  for (const auto& [key, value] : here.items()) {
+    const auto found = there.find(key);
+    if (found != there.end() && *found == value) continue;
+    return key + " is " + (found == there.end() ? "not known" : found->dump()) + " there, " + value.dump() + " here";
+  }
+  return {};
 }
 
 nlohmann::json group_identity_json(const environment& where, std::uint64_t seed, const std::vector<case_spec>& cases) {

@@ -18,6 +18,7 @@
 #include "process_group.hpp"
 #include "supervised_case.hpp"
 #include "switchyard/harness/machine.hpp"
+#include "switchyard/harness/rank_process.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -39,16 +40,6 @@ std::string fresh_token() {
   std::string text;
   for (int i = 0; i < 2; ++i) text += (text.empty() ? "" : "-") + std::to_string(source());
   return text;
-}
-
-std::string difference(const nlohmann::json& here, const nlohmann::json& there) {
-  for (const auto& [key, value] : here.items()) {
-    const auto found = there.find(key);
-    if (found == there.end() || *found != value) {
-      return key + " is " + (found == there.end() ? "not known" : found->dump()) + " there, " + value.dump() + " here";
-    }
-  }
-  return {};
 }
 
 }  // namespace
@@ -181,8 +172,8 @@ class supervisor::impl {
   std::string hear_hello(int rank) {
     for (const auto& message : link(rank).look()) {
       if (message.value("is", "") != say::hello) continue;
-      const auto other = difference(options_.identity, message.at("identity"));
-      if (!other.empty()) return "rank " + std::to_string(rank) + " is another one's: " + other;
+      const auto other = identity_difference(options_.identity, message.at("identity"));
+      if (!other.empty()) return "rank " + std::to_string(rank) + " does not fit: " + other;
       as_seen_[index(rank)] = message.at("as_seen");
       said_hello_[index(rank)] = true;
     }
@@ -294,6 +285,7 @@ class supervisor::impl {
   std::uint64_t number_ = 0;
 };
 
+rank_links::rank_links() = default;
 rank_links::rank_links(std::vector<std::unique_ptr<rank_link>> all) : all_(std::move(all)) {}
 rank_links::~rank_links() = default;
 rank_links::rank_links(rank_links&&) noexcept = default;
@@ -323,7 +315,8 @@ rank_links make_local_ranks(int count) {
   std::vector<std::unique_ptr<rank_link>> ranks;
   try {
     const auto program = this_program();
-    for (int rank = 0; rank < count; ++rank) ranks.push_back(std::make_unique<local_rank>(program, rank));
+    for (int rank = 0; rank < count; ++rank)
+      ranks.push_back(std::make_unique<local_rank>(program, child_place{rank, rank, count}));
   } catch (const channel_error& failure) {
     throw environment_error(failure.what());
   }

@@ -70,6 +70,10 @@ struct gpu_list {
 /// be used, or when this build has no CUDA fabric.
 gpu_list find_gpus();
 
+/// Where the GPU of a rank is on the PCI bus, of the first `num_gpus` that there are, 0: of all; nothing where there is
+/// none. Makes no context, and starts no threads.
+std::optional<std::string> pci_address_of_gpu(int local_rank, int num_gpus);
+
 /// Which ranks a machine of GPUs is to run.
 struct machine_ranks {
   /// Ranks 0 .. ranks_per_host - 1 are on the first host, the same number on the next, and are dealt in turn over the

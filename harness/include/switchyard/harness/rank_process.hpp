@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "switchyard/harness/arena.hpp"
@@ -15,13 +16,15 @@
 
 namespace switchyard::harness {
 
-/// Says to a process that it is one of a rank, and which: "RANK:DESCRIPTOR", the latter of a socket to its supervisor,
-/// which starts it with the arguments that it was itself given.
+/// Says to a process that it is one of a rank, and which: RANK:DESCRIPTOR:LOCAL_RANK:LOCAL_SIZE. The descriptor is of a
+/// socket to the supervisor; the process has the arguments of the one that has started it.
 inline constexpr const char* rank_process_variable = "SWITCHYARD_RANK_PROCESS";
 
 struct rank_process_place {
   int rank = 0;
   int descriptor = -1;
+  int local_rank = 0;  ///< among the ranks of this host
+  int local_size = 1;
 };
 
 /// Nothing where the variable is not set. Takes it away, so that what this process starts is none. Throws input_error
@@ -30,6 +33,9 @@ std::optional<rank_process_place> take_rank_process_place();
 
 /// What the processes of a group must agree on, to be of one group: build, cases, seed.
 nlohmann::json group_identity_json(const environment& where, std::uint64_t seed, const std::vector<case_spec>& cases);
+
+/// The first thing in which two differ: "commit is "a" there, "b" here"; empty when they are equal.
+std::string identity_difference(const nlohmann::json& here, const nlohmann::json& there);
 
 /// Bytes of an arena that a rank's process needs for a case.
 std::size_t required_bytes_of_process(const case_spec& spec);

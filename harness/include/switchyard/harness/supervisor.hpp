@@ -21,6 +21,7 @@ class rank_link;  // see harness/src/launch/rank_link.hpp
 /// By rank.
 class rank_links {
  public:
+  rank_links();
   explicit rank_links(std::vector<std::unique_ptr<rank_link>> all);
   ~rank_links();
   rank_links(rank_links&&) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks dealt over GPUs.
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -236,6 +237,21 @@ gpu_list find_gpus() {
   }
   list.driver = driver_version();
   return list;
+}
+
+std::optional<std::string> pci_address_of_gpu(int local_rank, int num_gpus) {
+  int found = 0;
+  if (cudaGetDeviceCount(&found) != cudaSuccess || found == 0) {
+    (void)cudaGetLastError();
+    return std::nullopt;
+  }
+  const int device = local_rank % (num_gpus == 0 ? found : std::min(num_gpus, found));
+  std::array<char, 32> address{};
+  if (cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), device) == cudaSuccess) {
+    return address.data();
+  }
+  (void)cudaGetLastError();
+  return std::nullopt;
 }
 
 std::shared_ptr<machine> open_gpus(int num_gpus, const machine_ranks& placement) {
