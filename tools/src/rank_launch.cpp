@@ -70,7 +70,9 @@ class rank_processes final : public launched_ranks {
                      .case_limit = options.case_limit,
                      .stop_requested = interrupted},
                     std::move(job.links), job.rendezvous_host, job.rendezvous_port) {
+    const auto begin = std::chrono::steady_clock::now();
     supervisor_.start();
+    start_time_ = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
     const auto seen = supervisor_.as_seen();
     for (const auto& each : seen) seen_.push_back(nlohmann::ordered_json(each));
     fabric_.kind = options.fabric;
@@ -82,13 +84,14 @@ class rank_processes final : public launched_ranks {
 
   [[nodiscard]] harness::fabric_description fabric() const override { return fabric_; }
   [[nodiscard]] nlohmann::ordered_json description() const override {
-    return {{"mode", to_string(mode_)}, {"hosts", num_hosts_}, {"ranks", seen_}};
+    return {{"mode", to_string(mode_)}, {"hosts", num_hosts_}, {"start_ms", start_time_.count()}, {"ranks", seen_}};
   }
   harness::case_result run(const harness::case_spec& spec) override { return supervisor_.run(spec); }
 
  private:
   launch_kind mode_;
   int num_hosts_;
+  std::chrono::milliseconds start_time_{0};
   harness::supervisor supervisor_;
   nlohmann::ordered_json seen_ = nlohmann::ordered_json::array();
   harness::fabric_description fabric_;

@@ -75,6 +75,29 @@ void supervised_case::note_end(int rank, const std::string& how) {
   ends_.emplace_back(rank, how + " in " + place_text(one.position));
 }
 
+bool supervised_case::is_to_end(int rank) const {
+  const auto& fault = spec_.inject;
+  const auto& started = meetings_.at(static_cast<std::size_t>(meeting_point::after_construction));
+  return fault && fault->ends_process() && fault->rank == rank && started.over && !is_heard(rank);
+}
+
+std::vector<ended_meeting> supervised_case::note_due_end(int rank) {
+  auto& one = ranks_.at(static_cast<std::size_t>(rank));
+  one.heard = true;
+  one.position = after_all;
+  outcomes_[static_cast<std::size_t>(rank)].done = true;  // and has found nothing
+  last_progress_ = clock::now();
+  std::vector<ended_meeting> ended;
+  for (std::size_t where = 0; where < meetings_.size(); ++where) {
+    auto& meeting = meetings_.at(where);
+    if (meeting.over || std::exchange(one.arrived.at(where), true)) continue;
+    if (++meeting.arrived < spec_.ep_size) continue;
+    meeting.over = true;
+    ended.push_back({static_cast<meeting_point>(where), meeting.all_well});
+  }
+  return ended;
+}
+
 bool supervised_case::all_heard() const {
   return std::ranges::all_of(ranks_, [](const told& one) { return one.heard; });
 }

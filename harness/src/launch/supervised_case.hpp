@@ -31,6 +31,10 @@ class supervised_case {
   std::optional<ended_meeting> hear(int rank, const nlohmann::json& message);
   /// The rank's process has ended, or cannot be reached: `how`.
   void note_end(int rank, const std::string& how);
+  /// Whether the case itself ends that rank's process, which has come to its steps and has not been noted yet.
+  [[nodiscard]] bool is_to_end(int rank) const;
+  /// It has, by itself: meetings go on without it. Those that only it was missing from.
+  std::vector<ended_meeting> note_due_end(int rank);
 
   /// Whether nothing more will be heard from any rank.
   [[nodiscard]] bool all_heard() const;

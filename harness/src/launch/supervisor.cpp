@@ -111,6 +111,7 @@ class supervisor::impl {
     const auto one_clock = [this](int rank, int other) { return have_one_clock(rank, other); };
     auto result = running.result(options_.seed, options_.on_gpus, one_clock, end.stuck);
     if (end.stopped) result = ended(case_status::missing, "stopped before its end");
+    if (spec.inject && spec.inject->ends_process()) link(spec.inject->rank).kill();  // the next case has a new one
     // Of a group that has seen a failure nothing is known, but after a skip all is as before.
     if (!running.all_heard() || running.any_ended() || result.status == case_status::device_lost) {
       kill_all();
@@ -196,22 +197,25 @@ class supervisor::impl {
     }
   }
 
+  void tell_end(const supervised_case& running, const case_spec& spec, const ended_meeting& meeting) {
+    tell_all(running, spec, {{"is", say::go}, {"where", static_cast<int>(meeting.where)}, {"well", meeting.well}});
+  }
+
   /// Hears all ranks of the case once, having waited until there is something to hear.
   void hear_all(supervised_case& running, const case_spec& spec) {
     wait();
     for (int rank = 0; rank < spec.ep_size; ++rank) {
       try {
         for (const auto& message : link(rank).look()) {
-          const auto meeting = running.hear(rank, message);
-          if (!meeting) continue;
-          tell_all(running, spec,
-                   {{"is", say::go}, {"where", static_cast<int>(meeting->where)}, {"well", meeting->well}});
+          if (const auto meeting = running.hear(rank, message)) tell_end(running, spec, *meeting);
         }
       } catch (const std::exception& failure) {
         link(rank).kill();
         running.note_end(rank, std::string("said what cannot be understood, ") + failure.what() + ", and was ended");
       }
-      if (!link(rank).lives()) {
+      if (running.is_to_end(rank) && (!link(rank).lives() || link(rank).is_stopped())) {
+        for (const auto& meeting : running.note_due_end(rank)) tell_end(running, spec, meeting);
+      } else if (!link(rank).lives()) {
         auto how = link(rank).end();
         if (const auto words = link(rank).last_words(); !words.empty()) how += ", having said \"" + words + "\",";
         running.note_end(rank, how);
@@ -231,9 +235,14 @@ class supervisor::impl {
     }
   }
 
+  static bool is_due_to_end(const case_spec& spec, int rank) {
+    return spec.inject && spec.inject->ends_process() && spec.inject->rank == rank;
+  }
+
   [[nodiscard]] std::vector<bool> stopped_ranks(const case_spec& spec) {
     std::vector<bool> stopped;
-    for (int rank = 0; rank < spec.ep_size; ++rank) stopped.push_back(link(rank).is_stopped());
+    for (int rank = 0; rank < spec.ep_size; ++rank)
+      stopped.push_back(link(rank).is_stopped() && !is_due_to_end(spec, rank));
     return stopped;
   }
 

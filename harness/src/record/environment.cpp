@@ -54,6 +54,14 @@ std::uint64_t read_sysconf(int name) {
   return value > 0 ? static_cast<std::uint64_t>(value) : 0;
 }
 
+/// Of this process: the second number of statm, in pages.
+std::uint64_t read_resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  return file >> size >> resident ? resident * read_sysconf(_SC_PAGESIZE) : 0;
+}
+
 nlohmann::ordered_json text_or_null(const std::string& text) {
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
 }
@@ -108,6 +116,7 @@ nlohmann::ordered_json rank_environment_json(const environment& where) {
   json["cpu_model"] = text_or_null(where.cpu_model);
   json["cpu_cores"] = number_or_null(static_cast<std::uint64_t>(where.cpu_cores));
   json["memory_bytes"] = number_or_null(where.memory_bytes);
+  json["resident_bytes"] = number_or_null(read_resident_bytes());
   json["variables"] = variables_json();
   return json;
 }

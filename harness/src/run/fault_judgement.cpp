@@ -156,6 +156,9 @@ std::string injected_problem(const judged& of) {
   switch (fault.kind) {
     case fault_kind::stop:
     case fault_kind::exit:
+    case fault_kind::kill:
+    case fault_kind::halt:
+    case fault_kind::vanish:
     case fault_kind::late: return missed_problem(of);
     case fault_kind::abort:
     case fault_kind::skip:
@@ -210,7 +213,8 @@ bool may_record_nothing(const case_spec& spec, int rank) {
 bool owes_no_record(const case_spec& spec, int rank) {
   if (spec.inject && !contains(active_ranks_of(spec, spec.inject->step), rank)) return true;
   return spec.inject && spec.inject->rank == rank &&
-         (spec.inject->kind == fault_kind::stop || spec.inject->kind == fault_kind::exit);
+         (spec.inject->kind == fault_kind::stop || spec.inject->kind == fault_kind::exit ||
+          spec.inject->ends_process());
 }
 
 void judge_faults(const case_evidence& evidence, finding_log& log) {
@@ -218,6 +222,7 @@ void judge_faults(const case_evidence& evidence, finding_log& log) {
   for (int rank = 0; rank < spec.ep_size; ++rank) {
     const auto& outcome = evidence.outcomes[static_cast<std::size_t>(rank)];
     if (!outcome.done) continue;
+    if (spec.inject && spec.inject->ends_process() && spec.inject->rank == rank) continue;  // it can tell nothing
     if (spec.lacks != lacking_room::nothing) {
       if (outcome.refused_steps == spec.steps || !outcome.error.empty()) continue;
       log.add({.verdict = verdict::wrong_fault,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the one rank that errs does otherwise; what others make of it is judged in fault_judgement.cpp.
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 
 #include "injection/faulty_fabric.hpp"
 #include "rank_runner.hpp"
@@ -8,6 +11,19 @@
 #include "switchyard/harness/rank_masks.hpp"
 
 namespace switchyard::harness {
+
+namespace {
+
+/// The process of a rank, with all that it has.
+[[noreturn]] void end_process(fault_kind how) {
+  if (how == fault_kind::vanish) ::_exit(0);
+  if (how == fault_kind::kill) (void)::kill(::getpid(), SIGKILL);
+  while (true) {  // whoever lets it go on does not get it back
+    (void)::kill(::getpid(), SIGSTOP);
+  }
+}
+
+}  // namespace
 
 const injected_fault* rank_runner::injected_at(int step, phase which) const {
   const auto& fault = spec_.inject;
@@ -29,6 +45,7 @@ void rank_runner::end_as_injected(const injected_fault& fault) {
   if (fault.kind == fault_kind::stop) return;
   device_->synchronize();
   if (fault.kind == fault_kind::abort) return exchange_->abort("the case asks for it");
+  if (fault.ends_process()) end_process(fault.kind);
   {
     const std::lock_guard lock(state_.mutex);
     state_.live[static_cast<std::size_t>(rank_)] = nullptr;

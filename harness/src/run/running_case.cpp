@@ -25,6 +25,10 @@ std::optional<case_result> reason_not_to_start(const case_spec& spec, const run_
     return ended(case_status::skipped,
                  "launch " + std::string(to_string(spec.launch)) + ": only the cuda fabric has graphs");
   }
+  if (spec.inject && spec.inject->ends_process() && !(options.group && options.group->of_processes())) {
+    return ended(case_status::skipped, "inject.kind " + std::string(to_string(spec.inject->kind)) +
+                                           ": needs ranks that are processes (--launch)");
+  }
   if (!options.machine) return std::nullopt;
   if (auto reason = options.machine->reason_to_skip(spec)) return ended(case_status::skipped, std::move(*reason));
   // In an earlier case: what would run now shows nothing.

@@ -154,6 +154,9 @@ fault_code due_fault(const injected_fault& fault) noexcept {
   switch (fault.kind) {
     case fault_kind::stop:
     case fault_kind::exit:
+    case fault_kind::kill:
+    case fault_kind::halt:
+    case fault_kind::vanish:
     case fault_kind::late: return fault_code::timeout;
     case fault_kind::abort: return fault_code::aborted;
     case fault_kind::skip: return fault_code::out_of_order;
@@ -206,10 +209,11 @@ void read_faults(case_spec& into, const settings_reader& from) {
                "must be " + std::string(to_string(due_fault(fault))) + " where a rank does this (inject.kind " +
                    std::string(to_string(fault.kind)) + "): that is what its peers record");
   into.inject = fault;
-  from.require(
-      !into.recovers || into.leaves_out || fault.kind != fault_kind::exit, "recover",
-      "cannot go with inject.kind exit but where recover_without is set: what has been destroyed does not come "
-      "back");
+  from.require(!into.recovers || into.leaves_out || (fault.kind != fault_kind::exit && !fault.ends_process()),
+               "recover",
+               "cannot go with inject.kind exit, kill, halt and vanish but where recover_without is set: what has been "
+               "destroyed "
+               "does not come back");
   from.require(!into.masked_from || !(into.recovers || into.rejoin_step), "masked_from",
                "cannot go with inject where ranks recover, which brings back who was masked off");
   from.require(!into.recovers || step_behind(fault) < into.steps, "recover", "needs a step behind the fault");

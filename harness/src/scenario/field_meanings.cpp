@@ -44,7 +44,9 @@ constexpr auto meanings = std::to_array<field_meaning>({
      "phase out and goes on; disagree: it declares another value than all others; corrupt: its peers get a header that "
      "says otherwise; misdirect: its header goes where that of the other phase is due; these two need blocks that "
      "err, so they are skipped on GPUs; mask_off_self: its mask lacks itself; mask_past_end: its mask has a rank that "
-     "the group does not have"},
+     "the group does not have; kill, halt, vanish: its process is killed, is stopped for good, or exits without a "
+     "word, "
+     "so ranks must be processes (run --launch), and cases are skipped where they are not"},
     {"inject.late_ms", "due for late", "by how much the rank is late"},
     {"inject.phase", "that of the field, or dispatch", "the phase in which it does so"},
     {"inject.rank", "due", "the rank that does so"},

@@ -53,7 +53,7 @@ void draw_injection(random_draft& draft) {
   auto& random = draft.random;
   const auto& shape = draft.shape;
   injected_fault fault;
-  fault.kind = random.one_of(all_fault_kinds);
+  fault.kind = random.one_of(thread_fault_kinds);
   const auto fields = fields_to_disagree_on(draft);
   if (fault.kind == fault_kind::disagree && fields.empty()) fault.kind = fault_kind::stop;
   const bool spoils_mask = fault.kind == fault_kind::mask_off_self || fault.kind == fault_kind::mask_past_end;

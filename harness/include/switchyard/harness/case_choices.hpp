@@ -69,7 +69,11 @@ enum class fault_kind : std::uint8_t {
   corrupt,        ///< declares what all others do, but the header that its peers get says otherwise
   misdirect,      ///< sends its header where the header of the other phase is due
   mask_off_self,  ///< a mask without itself gets into its workspace
-  mask_past_end   ///< a mask with a rank that the group does not have gets into its workspace
+  mask_past_end,  ///< a mask with a rank that the group does not have gets into its workspace
+  // Of ranks that are processes:
+  kill,    ///< its process is killed (SIGKILL)
+  halt,    ///< its process is stopped (SIGSTOP) and goes on no more
+  vanish,  ///< its process exits, and destroys nothing
 };
 
 /// What the workspaces of a case are made too small for.
@@ -91,10 +95,16 @@ inline constexpr std::array all_hidden_values{hidden_values::random, hidden_valu
 inline constexpr std::array all_launch_modes{launch_mode::eager, launch_mode::graph, launch_mode::two_graphs,
                                              launch_mode::mixed};
 
-inline constexpr std::array all_fault_kinds{fault_kind::stop,         fault_kind::exit,      fault_kind::abort,
-                                            fault_kind::late,         fault_kind::skip,      fault_kind::disagree,
-                                            fault_kind::corrupt,      fault_kind::misdirect, fault_kind::mask_off_self,
-                                            fault_kind::mask_past_end};
+inline constexpr std::array all_fault_kinds{fault_kind::stop,          fault_kind::exit,      fault_kind::abort,
+                                            fault_kind::late,          fault_kind::skip,      fault_kind::disagree,
+                                            fault_kind::corrupt,       fault_kind::misdirect, fault_kind::mask_off_self,
+                                            fault_kind::mask_past_end, fault_kind::kill,      fault_kind::halt,
+                                            fault_kind::vanish};
+/// Those that do not need ranks to be processes.
+inline constexpr std::array thread_fault_kinds{
+    fault_kind::stop,          fault_kind::exit,         fault_kind::abort,   fault_kind::late,
+    fault_kind::skip,          fault_kind::disagree,     fault_kind::corrupt, fault_kind::misdirect,
+    fault_kind::mask_off_self, fault_kind::mask_past_end};
 
 inline constexpr std::array all_low_precisions{low_precision::none, low_precision::fp8,
                                                low_precision::fp8_block_scaled};
@@ -167,6 +177,9 @@ constexpr std::string_view to_string(fault_kind kind) noexcept {
     case fault_kind::misdirect: return "misdirect";
     case fault_kind::mask_off_self: return "mask_off_self";
     case fault_kind::mask_past_end: return "mask_past_end";
+    case fault_kind::kill: return "kill";
+    case fault_kind::halt: return "halt";
+    case fault_kind::vanish: return "vanish";
   }
   return "unknown";
 }

@@ -51,7 +51,11 @@ struct injected_fault {
 
   /// Whether the rank goes no further.
   [[nodiscard]] bool ends_rank() const noexcept {
-    return kind == fault_kind::stop || kind == fault_kind::exit || kind == fault_kind::abort;
+    return kind == fault_kind::stop || kind == fault_kind::exit || kind == fault_kind::abort || ends_process();
+  }
+  /// Whether its process goes no further, which it must have for itself.
+  [[nodiscard]] bool ends_process() const noexcept {
+    return kind == fault_kind::kill || kind == fault_kind::halt || kind == fault_kind::vanish;
   }
 };
 
