@@ -5,7 +5,7 @@ endif()
 
 find_package(Python3 3.8 COMPONENTS Interpreter)
 if(Python3_FOUND)
-  foreach(check check_includes check_sources make_trace plot_bench ptxas_report same_results)
+  foreach(check check_includes check_sources compare_benchmarks make_trace plot_bench ptxas_report same_results)
     add_test(NAME tools.${check}
       COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/tests/test_${check}.py)

@@ -182,8 +182,10 @@ json spec_json(const case_spec& spec) {
   out["masked_from"] = spec.masked_from ? json(spec.masked_from->text()) : json();
   out["rejoin_step"] = spec.rejoin_step ? json(*spec.rejoin_step) : json();
   out["layers"] = spec.layers;
+  out["layer_formats"] = to_string(spec.layer_formats);
   out["retire_every"] = spec.retire_every;
   out["checkpoint_every"] = spec.checkpoint_every;
+  out["side_workspace_every"] = spec.side_workspace_every;
   out["inject"] = json();
   if (spec.inject) {
     const auto& fault = *spec.inject;

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "running_case.hpp"
+#include "switchyard/harness/case_layers.hpp"
 
 namespace switchyard::harness {
 namespace {
@@ -68,7 +69,11 @@ std::size_t required_bytes(const case_spec& spec, int ranks_here, bool with_work
   const auto config = config_of(spec);
   const std::size_t workspace = workspace_bytes(workspace_params_of(spec), config, spec.ep_size);
   const std::size_t aligned = (workspace + page - 1) / page * page + page;  // and a page lost to its alignment
-  const std::size_t of_rank = (with_workspaces ? aligned : 0) + fenced_buffer::footprint(output_bytes(spec)) +
+  // Which lies in pages of its own instead of the arena.
+  const std::size_t beside =
+      spec.side_workspace_every > 0 ? workspace_bytes(side_params_of(spec), config, spec.ep_size) : 0;
+  const std::size_t of_rank = (with_workspaces ? aligned + (beside + page - 1) / page * page : 0) +
+                              fenced_buffer::footprint(output_bytes(spec)) +
                               fenced_buffer::footprint(expert_output_bytes(spec));
   const std::size_t trace = spec.trace ? spec.trace->bytes() : 0;
   const std::size_t total = static_cast<std::size_t>(ranks_here) * of_rank + step_ring::footprint(spec) + trace;
@@ -130,8 +135,6 @@ case_state::case_state(const case_spec& which, const run_options& how, arena& fr
       options(how),
       memory(from),
       config(config_of(which)),
-      regions(workspace_regions(workspace_params_of(which), config, which.ep_size)),
-      workspace_size(workspace_bytes(workspace_params_of(which), config, which.ep_size)),
       ring(which, how.seed, from),
       rows(which, how.seed),
       group(how.group ? how.group : make_thread_group(which.ep_size)),

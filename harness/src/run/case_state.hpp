@@ -32,8 +32,6 @@ struct case_state {
   run_options options;
   arena& memory;
   one_sided_config config;
-  std::vector<workspace_region> regions;
-  std::size_t workspace_size = 0;
   step_ring ring;
   row_index rows;
   std::shared_ptr<rank_group> group;

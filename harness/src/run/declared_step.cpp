@@ -28,7 +28,7 @@ declared_step declared_by(const case_spec& spec, const step_plan& plan, int rank
         (kind != payload_kind::topk_weights || plan.topk_weights) && (kind != payload_kind::extra || plan.extra);
     if (kind == payload_kind::topk_weights && plan.is_odd(rank, step_field::payload_set)) travels = false;
     auto& row_bytes = declared.row_bytes.at(i);
-    row_bytes = travels ? payload_row_bytes(spec, kind) : 0;
+    row_bytes = travels ? payload_row_bytes(spec, kind, plan.step) : 0;
     if (plan.is_odd(rank, width_fields.at(i))) row_bytes = narrowed(row_bytes);
   }
   declared.eplb_stats_length = plan.eplb_stats_length_of(rank);

@@ -11,6 +11,7 @@
 #include "quantised_row.hpp"
 #include "routing_laws.hpp"
 #include "row_words.hpp"
+#include "switchyard/harness/case_layers.hpp"
 #include "switchyard/harness/generator_random.hpp"
 
 namespace switchyard::harness {
@@ -61,6 +62,18 @@ void fill_constant(std::uint64_t word, std::byte* row, std::size_t bytes) {
     std::memcpy(row + at, &word, std::min(bytes - at, sizeof word));
 }
 
+std::size_t row_bytes_of(const case_spec& spec, const comm_params& params, payload_kind kind) noexcept {
+  const auto top_k = static_cast<std::size_t>(params.top_k);
+  switch (kind) {
+    case payload_kind::hidden_states: return params.dispatch_bytes().hidden_states;
+    case payload_kind::topk_ids: return 4 * top_k;
+    case payload_kind::topk_weights: return spec.topk_weights ? 4 * top_k : 0;
+    case payload_kind::hidden_states_scale: return params.dispatch_bytes().hidden_states_scale;
+    case payload_kind::extra: return spec.extra_bytes;
+  }
+  return 0;
+}
+
 /// bf16, which is not quantised either, where rows have no format.
 dispatch_format format_of(const comm_params& params) { return params.dispatch_format.value_or(dispatch_format::bf16); }
 
@@ -78,15 +91,11 @@ std::string_view to_string(payload_kind kind) noexcept {
 }
 
 std::size_t payload_row_bytes(const case_spec& spec, payload_kind kind) noexcept {
-  const auto top_k = static_cast<std::size_t>(spec.params.top_k);
-  switch (kind) {
-    case payload_kind::hidden_states: return spec.params.dispatch_bytes().hidden_states;
-    case payload_kind::topk_ids: return 4 * top_k;
-    case payload_kind::topk_weights: return spec.topk_weights ? 4 * top_k : 0;
-    case payload_kind::hidden_states_scale: return spec.params.dispatch_bytes().hidden_states_scale;
-    case payload_kind::extra: return spec.extra_bytes;
-  }
-  return 0;
+  return row_bytes_of(spec, spec.params, kind);
+}
+
+std::size_t payload_row_bytes(const case_spec& spec, payload_kind kind, int step) noexcept {
+  return row_bytes_of(spec, params_of_step(spec, step), kind);
 }
 
 bool rows_are_elements(const comm_params& params) noexcept {
@@ -100,7 +109,7 @@ dtype row_dtype(const comm_params& params) noexcept {
 }
 
 step_generator::step_generator(const case_spec& spec, std::uint64_t seed, int step)
-    : params_(spec.params),
+    : params_(params_of_step(spec, step)),
       values_(spec.values),
       duplicate_percent_(spec.duplicate_percent),
       trace_(spec.trace),
@@ -109,7 +118,7 @@ step_generator::step_generator(const case_spec& spec, std::uint64_t seed, int st
       plan_(make_step_plan(spec, seed, step)),
       experts_(std::make_shared<const expert_drawer>(spec, seed, step, plan_.num_tokens)) {
   for (const auto kind : all_payloads) {
-    row_bytes_[static_cast<std::size_t>(kind)] = payload_row_bytes(spec, kind);
+    row_bytes_[static_cast<std::size_t>(kind)] = row_bytes_of(spec, params_, kind);
   }
   if (!plan_.topk_weights) row_bytes_[static_cast<std::size_t>(payload_kind::topk_weights)] = 0;
   if (!plan_.extra) row_bytes_[static_cast<std::size_t>(payload_kind::extra)] = 0;

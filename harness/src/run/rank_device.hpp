@@ -32,6 +32,7 @@ inline constexpr std::size_t num_rank_buffers = statistics_buffer + 1;
 
 /// What stands between the phases of a step that is replayed.
 struct between_phases {
+  comm_params params;                ///< of the step's rows
   dispatch_result views;             ///< where dispatch leaves its rows
   std::byte* expert_rows = nullptr;  ///< where combine expects its own: [ep_size * T, combine_hidden_size]
   std::int64_t combine_hidden_size = 0;
@@ -99,6 +100,8 @@ class rank_device {
   virtual void fill(std::byte* place, int value, std::size_t bytes) = 0;
   /// Whether there is memory at a place of the workspace that has been written.
   [[nodiscard]] virtual bool has_memory(const std::byte* place) const;
+  /// Bytes that the device has left for whoever asks, once nothing runs on it; nothing where has_memory() tells all.
+  [[nodiscard]] virtual std::optional<std::size_t> free_memory() const { return std::nullopt; }
   /// What dispatch left behind as the CPU can read it; until the next call.
   [[nodiscard]] virtual dispatch_result readable(const dispatch_result& views) = 0;
 

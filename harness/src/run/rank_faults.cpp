@@ -44,14 +44,11 @@ bool rank_runner::skips(int step, phase which) const {
 void rank_runner::end_as_injected(const injected_fault& fault) {
   if (fault.kind == fault_kind::stop) return;
   device_->synchronize();
-  if (fault.kind == fault_kind::abort) return exchange_->abort("the case asks for it");
+  if (fault.kind == fault_kind::abort) return here_.exchange->abort("the case asks for it");
   if (fault.ends_process()) end_process(fault.kind);
-  {
-    const std::lock_guard lock(state_.mutex);
-    state_.live[static_cast<std::size_t>(rank_)] = nullptr;
-  }
+  say_live(nullptr);
   exited_ = true;
-  exchange_->destroy();
+  here_.exchange->destroy();
 }
 
 std::shared_ptr<fabric> rank_runner::erring_fabric(fabric_kind kind) {
@@ -95,28 +92,28 @@ bool rank_runner::set_mask(int step) {
   }
   const auto mask = declared_mask(spec_, rank_, step);
   const bool errs = injected_at(step, phase::dispatch) != nullptr && spoiled_bits(spec_) != rank_set{};
-  if (mask_ == mask && !errs) return true;
-  mask_ = errs ? std::nullopt : std::optional(mask);
+  if (here_.mask == mask && !errs) return true;
+  here_.mask = errs ? std::nullopt : std::optional(mask);
   if (errs && launches_) launches_->spoil_masks(spoiled_bits(spec_));
-  exchange_->set_active_ranks(mask, device_->stream());
+  here_.exchange->set_active_ranks(mask, device_->stream());
   if (errs && launches_) launches_->spoil_masks({});
   return true;
 }
 
 bool rank_runner::recover(int behind) {
   device_->synchronize();
-  outcome_.fault = exchange_->status();
+  outcome_.fault = here_.exchange->status();
   outcome_.steps_before_fault = outcome_.steps_ended;
   // A rank that has stopped would abort its peers, which are to find out by themselves.
   if (!state_.group->meet(meeting_point::before_recovery, rank_, true)) return false;
   if (!is_left_out()) {
     check_guards();  // the workspace may get other memory
-    exchange_->recover(*state_.group->backend(rank_), active_ranks_of(spec_, behind));
+    here_.exchange->recover(*state_.group->backend(rank_), active_ranks_of(spec_, behind));
     fill_guards();
   }
   // Inputs of the steps that were lost are not needed any more; what the fault left in the views is poisoned anew.
   state_.ring.finish(rank_, behind - 1);
-  mask_ = active_ranks_of(spec_, behind);  // recover() has set it, and what it has set is to be seen
+  here_.mask = active_ranks_of(spec_, behind);  // recover() has set it, and what it has set is to be seen
   faulted_ = false;
   forget_views();
   device_->synchronize();
@@ -129,7 +126,7 @@ bool rank_runner::is_left_out() const { return spec_.leaves_out && spec_.inject 
 void rank_runner::note_fault() {
   if (exited_) return;
   if (is_left_out() && outcome_.steps_before_fault) return;  // its workspace is as the others left it
-  const auto fault = exchange_->status();
+  const auto fault = here_.exchange->status();
   if (!outcome_.steps_before_fault) {
     outcome_.fault = fault;
   } else if (fault && outcome_.error.empty()) {
@@ -138,14 +135,14 @@ void rank_runner::note_fault() {
 }
 
 void rank_runner::read_arrivals() {
-  const auto region = std::ranges::find(state_.regions, "arrivals", &workspace_region::name);
+  const auto region = std::ranges::find(here_.regions, "arrivals", &workspace_region::name);
   const auto ranks = static_cast<std::size_t>(spec_.ep_size);
-  if (region == state_.regions.end() || region->bytes != 2 * ranks * sizeof(std::uint64_t)) {
+  if (region == here_.regions.end() || region->bytes != 2 * ranks * sizeof(std::uint64_t)) {
     outcome_.error = "the workspace has no region of arrivals";
     return;
   }
   std::vector<std::uint64_t> words(2 * ranks);
-  device_->read(reinterpret_cast<std::byte*>(words.data()), workspace_ + region->offset, region->bytes);
+  device_->read(reinterpret_cast<std::byte*>(words.data()), here_.data + region->offset, region->bytes);
   for (std::size_t which = 0; which < 2; ++which) {
     auto& lanes = outcome_.arrivals_ns.emplace_back();
     for (std::size_t peer = 0; peer < ranks; ++peer) {

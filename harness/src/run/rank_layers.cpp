@@ -9,26 +9,33 @@
 
 namespace switchyard::harness {
 
+void rank_runner::make_workspace(const bootstrap& boot, const comm_params& params, rank_workspace& into) {
+  into.exchange = std::make_unique<one_sided_all_to_all>(boot, params, state_.config);
+  into.data = into.exchange->workspace_data();
+  into.bytes = workspace_bytes(params, state_.config, spec_.ep_size);
+  into.regions = workspace_regions(params, state_.config, spec_.ep_size);
+}
+
 void rank_runner::make_layers(const bootstrap& boot) {
   const auto params = workspace_params_of(spec_);
-  exchange_ = std::make_unique<one_sided_all_to_all>(boot, params, state_.config);
-  workspace_ = exchange_->workspace_data();
-  while (static_cast<int>(further_layers_.size()) + 1 < spec_.layers) {
-    further_layers_.push_back(std::make_unique<one_sided_all_to_all>(boot, params, state_.config));
-    if (further_layers_.back()->workspace_data() == workspace_) continue;
-    throw std::runtime_error("layer " + std::to_string(further_layers_.size()) + " has a workspace of its own");
+  make_workspace(boot, params, here_);
+  while (static_cast<int>(here_.further_layers.size()) + 1 < spec_.layers) {
+    here_.further_layers.push_back(std::make_unique<one_sided_all_to_all>(boot, params, state_.config));
+    if (here_.further_layers.back()->workspace_data() == here_.data) continue;
+    throw std::runtime_error("layer " + std::to_string(here_.further_layers.size()) + " has a workspace of its own");
   }
 }
 
 one_sided_all_to_all& rank_runner::layer(int number) {
-  return number == 0 ? *exchange_ : *further_layers_.at(static_cast<std::size_t>(number) - 1);
+  return number == 0 || is_beside_layers() ? *here_.exchange
+                                           : *here_.further_layers.at(static_cast<std::size_t>(number) - 1);
 }
 
 bool rank_runner::come_to(int step) {
-  while (static_cast<int>(further_layers_.size()) + 1 > layers_left(spec_, step)) {
-    further_layers_.back()->destroy();
-    further_layers_.back()->destroy();
-    further_layers_.pop_back();
+  while (static_cast<int>(here_.further_layers.size()) + 1 > layers_left(spec_, step)) {
+    here_.further_layers.back()->destroy();
+    here_.further_layers.back()->destroy();
+    here_.further_layers.pop_back();
   }
   return !is_checkpoint(spec_, step) || checkpoint(step);
 }
@@ -37,13 +44,13 @@ bool rank_runner::checkpoint(int step) {
   device_->synchronize();
   if (faulted_) return false;
   check_guards();  // the workspace gets other memory
-  if (!device_->has_memory(workspace_)) throw std::runtime_error("the workspace has no memory before a checkpoint");
+  if (!device_->has_memory(here_.data)) throw std::runtime_error("the workspace has no memory before a checkpoint");
   layer(layer_of(spec_, step)).checkpoint_prepare();
   expect_no_use();
   // A control channel of its own for each life, as a process that was restored has.
   const auto backend = state_.group->backend_before(step, rank_);
-  exchange_->checkpoint_restore(backend);
-  if (exchange_->workspace_data() != workspace_) throw std::runtime_error("the workspace has another address");
+  here_.exchange->checkpoint_restore(backend);
+  if (here_.exchange->workspace_data() != here_.data) throw std::runtime_error("the workspace has another address");
   fill_guards();
   forget_views();
   device_->synchronize();
@@ -53,9 +60,9 @@ bool rank_runner::checkpoint(int step) {
 }
 
 void rank_runner::expect_no_use() {
-  if (device_->has_memory(workspace_)) throw std::runtime_error("checkpoint_prepare() has left memory behind");
+  if (device_->has_memory(here_.data)) throw std::runtime_error("checkpoint_prepare() has left memory behind");
   try {
-    exchange_->abort("a workspace without memory takes no abort");
+    here_.exchange->abort("a workspace without memory takes no abort");
   } catch (const state_error&) {
     return;
   }
@@ -63,8 +70,9 @@ void rank_runner::expect_no_use() {
 }
 
 void rank_runner::forget_views() {
-  view_prepared_ = {};
-  expert_areas_ = {};
+  here_.view_prepared = {};
+  here_.expert_rows = {};
+  private_expert_rows_ = {};
   for (const auto& [shape, step] : captured_) {
     if (!is_left_out()) poison_all(step, shape.source);
   }

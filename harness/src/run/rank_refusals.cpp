@@ -49,13 +49,13 @@ void check_refusal(const due_refusal& due, const std::string& told) {
 
 void rank_runner::run_refused() {
   const auto now = [this] {
-    std::vector<std::byte> bytes(state_.workspace_size);
-    device_->read(bytes.data(), workspace_, bytes.size());
+    std::vector<std::byte> bytes(here_.bytes);
+    device_->read(bytes.data(), here_.data, bytes.size());
     return bytes;
   };
   const auto before = now();
   // A peer whose dispatch is not refused stores here at once, and a rank that has found that aborts.
-  state_.group->backend(rank_)->barrier(state_.config.warmup_timeout);
+  meet();
   for (int step = 0; step < spec_.steps; ++step) {
     const step_inputs* inputs = state_.ring.acquire(step);
     if (inputs == nullptr) return;
@@ -64,13 +64,13 @@ void rank_runner::run_refused() {
     const auto options = options_for(declared, inputs->statistics(rank_));
     std::string told;
     try {
-      (void)exchange_->dispatch(given, options, device_->stream());
+      (void)here_.exchange->dispatch(given, options, device_->stream());
     } catch (const invalid_argument& refusal) {
       told = refusal.what();
     }
     check_refusal(refusal_of(spec_), told);
     device_->synchronize();
-    if (exchange_->status()) throw std::runtime_error("a dispatch that was refused has left a fault");
+    if (here_.exchange->status()) throw std::runtime_error("a dispatch that was refused has left a fault");
     if (now() != before) throw std::runtime_error("a dispatch that was refused has left something in the workspace");
     outcome_.checked_bytes += before.size();
     outcome_.refused_steps = step + 1;

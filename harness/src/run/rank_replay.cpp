@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps as graphs: each shape is captured once, before any peer can wait, and replayed with new inputs in place.
 #include "rank_runner.hpp"
+#include "switchyard/harness/case_layers.hpp"
 #include "switchyard/harness/declared_step.hpp"
 
 namespace switchyard::harness {
@@ -16,7 +17,7 @@ launch_mode launch_of(const case_spec& spec, int step) {
 
 std::optional<rank_runner::replay_shape> rank_runner::replay_shape_of(int step) const {
   const auto launch = launch_of(spec_, step);
-  if (launch == launch_mode::eager) return std::nullopt;
+  if (launch == launch_mode::eager || is_beside(spec_, step)) return std::nullopt;
   const auto plan = make_step_plan(spec_, state_.options.seed, step);
   return replay_shape{plan.tokens_per_rank_of(rank_),
                       plan.num_tokens[static_cast<std::size_t>(rank_)],
@@ -25,6 +26,7 @@ std::optional<rank_runner::replay_shape> rank_runner::replay_shape_of(int step) 
                       plan.eplb_stats_length_of(rank_),
                       plan.combine_hidden_size,
                       declared_by(spec_, plan, rank_).layer,
+                      params_of_step(spec_, step).dispatch_format,
                       plan.source,
                       launch == launch_mode::two_graphs,
                       injected_at(step, phase::dispatch) != nullptr || injected_at(step, phase::combine) != nullptr
@@ -79,6 +81,7 @@ rank_runner::captured_step rank_runner::capture(int step, const replay_shape& sh
     });
   };
   const auto rest = [&] {
+    between.params = params_of_step(spec_, step);
     between.views = made.views;
     between.combine_hidden_size = shape.combine_hidden_size;
     between.expert_rows = shape.source == combine_source::workspace_rows
@@ -109,7 +112,7 @@ rank_runner::captured_step rank_runner::capture(int step, const replay_shape& sh
 void rank_runner::poison_all(const captured_step& step, combine_source source) {
   for (const auto kind : all_payloads) {
     const auto& view = view_of(step.views, kind);
-    bool& prepared = view_prepared_.at(static_cast<std::size_t>(kind));
+    bool& prepared = here_.view_prepared.at(static_cast<std::size_t>(kind));
     if (view.data == nullptr || prepared) continue;
     device_->fill(view.data, std::to_integer<int>(poison_byte(-1)), bytes_to_end_of_region(view.data));
     prepared = true;
@@ -118,7 +121,7 @@ void rank_runner::poison_all(const captured_step& step, combine_source source) {
     auto* first = reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(statistics.data()));
     device_->fill(first, std::to_integer<int>(poison_byte(-1)), statistics.size_bytes());
   }
-  auto& area = expert_areas_.at(static_cast<std::size_t>(source));
+  auto& area = expert_area(source);
   if (!area.prepared && source == combine_source::workspace_rows) {
     device_->fill(step.expert_rows.first, expert_poison, bytes_to_end_of_region(step.expert_rows.first));
   }
@@ -147,7 +150,7 @@ bool rank_runner::run_step(int step) {
   enqueue_start(step, phase::dispatch);
   for (const auto graph : captured.graphs) device_->replaying()->replay(graph);
   // For an eager step that follows: these rows are not poison any more.
-  expert_areas_.at(static_cast<std::size_t>(shape->source)).used = {captured.expert_rows};
+  expert_area(shape->source).used = {captured.expert_rows};
   enqueue([this, inputs, &captured] { end_of_replay(*inputs, captured.views); });
   if (!ends_at(step, phase::combine)) return true;
   end_as_injected(*spec_.inject);
@@ -158,7 +161,7 @@ void rank_runner::end_of_replay(const step_inputs& inputs, const dispatch_result
   const int step = inputs.step();
   const auto kept = device_->replaying()->kept(views);
   readable_views_ = device_->readable(kept);
-  const auto record = exchange_->status();
+  const auto record = here_.exchange->status();
   if (skips(step, phase::dispatch)) {
     // Nothing was received.
   } else if (!record || record->phase == phase::combine) {

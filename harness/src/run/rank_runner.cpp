@@ -5,6 +5,7 @@
 #include <exception>
 #include <thread>
 
+#include "switchyard/harness/case_layers.hpp"
 #include "switchyard/harness/declared_step.hpp"
 #include "switchyard/spec/errors.hpp"
 
@@ -38,7 +39,7 @@ void rank_runner::run() {
   } catch (const std::exception& failure) {
     outcome_.error = std::string("construction: ") + failure.what();
   }
-  const bool made = exchange_ != nullptr && outcome_.error.empty();
+  const bool made = here_.exchange != nullptr && outcome_.error.empty();
   // No rank may write to a peer before that peer's guards are filled, or an overrun would be painted over.
   if (state_.group->meet(meeting_point::after_construction, rank_, made)) {
     std::string error;
@@ -50,17 +51,17 @@ void rank_runner::run() {
       }
     } catch (const peer_fault& fault) {
       // The record is taken from status(); a fault without a record is an error of its own.
-      if (!exchange_->status()) error = fault.what();
+      if (!here_.exchange->status()) error = fault.what();
     } catch (const std::exception& failure) {
       error = failure.what();
-      abort_quietly(*exchange_, error);
+      abort_quietly(*here_.exchange, error);
     }
     // Nobody is held up by a rank that has not come there.
     state_.group->call_off(meeting_point::before_recovery);
     state_.group->call_off(meeting_point::after_recovery);
     try {
       device_->synchronize();
-      if (outcome_.steps_ended == spec_.steps && !exited_) read_arrivals();
+      if (outcome_.steps_ended == spec_.steps && !exited_ && !is_beside(spec_, spec_.steps - 1)) read_arrivals();
     } catch (const std::exception& failure) {
       if (error.empty()) error = failure.what();
     }
@@ -79,18 +80,16 @@ void rank_runner::run() {
   } catch (const std::exception& failure) {
     if (outcome_.error.empty()) outcome_.error = std::string("guards: ") + failure.what();
   }
-  {
-    const std::lock_guard lock(state_.mutex);
-    state_.live[static_cast<std::size_t>(rank_)] = nullptr;
-  }
+  say_live(nullptr);
   // On some ranks from the first to the last, on others the other way: any of them may be the one that frees.
-  if (rank_ % 2 == 0) exchange_.reset();
-  while (!further_layers_.empty()) further_layers_.pop_back();
-  exchange_.reset();
+  if (rank_ % 2 == 0) here_.exchange.reset();
+  while (!here_.further_layers.empty()) here_.further_layers.pop_back();
+  here_.exchange.reset();
+  layers_workspace_ = {};  // of a rank that did not come back
   device_.reset();
 }
 
-void rank_runner::construct() {
+bootstrap rank_runner::make_bootstrap() {
   bootstrap boot;
   boot.rank = rank_;
   boot.ep_size = spec_.ep_size;
@@ -99,19 +98,30 @@ void rank_runner::construct() {
   boot.processes_may_share_gpu = state_.group->of_processes();
   boot.first_epoch = spec_.first_epoch;
   boot.custom_fabric = state_.options.make_fabric ? state_.options.make_fabric(rank_) : erring_fabric(boot.kind);
+  return boot;
+}
+
+void rank_runner::meet() { state_.group->backend(rank_)->barrier(state_.config.warmup_timeout); }
+
+void rank_runner::say_live(one_sided_all_to_all* end) {
+  const std::lock_guard lock(state_.mutex);
+  state_.live[static_cast<std::size_t>(rank_)] = end;
+}
+
+void rank_runner::construct() {
+  auto boot = make_bootstrap();
   // The arena cannot be asked for the same addresses again, and would keep what a checkpoint is to give back.
   // Processes share segments of their own.
   if (spec_.checkpoint_every > 0 || state_.group->of_processes()) boot.host_memory = nullptr;
   make_layers(boot);
   device_->upload(expert_output_buffer, state_.expert_outputs[static_cast<std::size_t>(rank_)]);
   if (spec_.launch != launch_mode::eager) capture_steps();
-  const std::lock_guard lock(state_.mutex);
-  state_.live[static_cast<std::size_t>(rank_)] = exchange_.get();
+  say_live(here_.exchange.get());
 }
 
 void rank_runner::fill_guards() {
-  guards_ = workspace_guards(workspace_, state_.regions, state_.workspace_size);
-  guards_.fill(
+  here_.guards = workspace_guards(here_.data, here_.regions, here_.bytes);
+  here_.guards.fill(
       [this](std::byte* to, std::span<const std::byte> bytes) { device_->write(to, bytes.data(), bytes.size()); });
   device_->synchronize();  // peers store as soon as they know of it
 }
@@ -129,7 +139,10 @@ void rank_runner::run_steps() {
 void rank_runner::run_steps(int first, int last) {
   for (int step = first; step < last; ++step) {
     if (!come_to(step)) return;
+    const bool beside = is_beside(spec_, step);
+    if (beside && !go_beside()) return;
     if (set_mask(step) && !run_step(step)) return;
+    if (beside && !come_back()) return;
   }
 }
 
@@ -226,7 +239,7 @@ void rank_runner::check_guards() {
   const auto read = [this](std::span<std::byte> into, const std::byte* from) {
     device_->read(into.data(), from, into.size());
   };
-  for (const auto& broken : guards_.check(read)) {
+  for (const auto& broken : here_.guards.check(read)) {
     outcome_.log.add({.verdict = verdict::overrun,
                       .destination = rank_,
                       .buffer = broken.region,

@@ -38,6 +38,11 @@ class rank_runner {
 
  private:
   void construct();
+  [[nodiscard]] bootstrap make_bootstrap();
+  /// Until all ranks have come.
+  void meet();
+  struct rank_workspace;
+  void make_workspace(const bootstrap& boot, const comm_params& params, rank_workspace& into);
   /// The instances, which share one workspace.
   void make_layers(const bootstrap& boot);
   [[nodiscard]] one_sided_all_to_all& layer(int number);
@@ -48,6 +53,13 @@ class rank_runner {
   void expect_no_use();
   /// The workspace is new: what lies there is poisoned anew where it has to be.
   void forget_views();
+  /// Makes a workspace beside that of the layers, in which the next step runs. False when this rank goes no further.
+  bool go_beside();
+  /// Destroys it, looks for what is left of it, and goes on in that of the layers.
+  bool come_back();
+  [[nodiscard]] bool is_beside_layers() const { return layers_workspace_.exchange != nullptr; }
+  /// Which end of the exchange is aborted when the case is called off.
+  void say_live(one_sided_all_to_all* end);
   void run_steps();
   /// The steps of a case whose workspaces lack room.
   void run_refused();
@@ -114,6 +126,7 @@ class rank_runner {
     std::int64_t eplb_stats_length = 0;
     std::int64_t combine_hidden_size = 0;
     int layer = 0;
+    std::optional<dispatch_format> format;
     combine_source source = combine_source::workspace_rows;
     bool two_graphs = false;
     std::optional<int> erring_step;  ///< this rank errs in that step
@@ -137,27 +150,48 @@ class rank_runner {
     bool prepared = false;
   };
 
+  poisoned_area& expert_area(combine_source source) {
+    return source == combine_source::workspace_rows ? here_.expert_rows : private_expert_rows_;
+  }
+
+  /// A workspace, who uses it, and what in it is poison.
+  struct rank_workspace {
+    std::unique_ptr<one_sided_all_to_all> exchange;  ///< the first of the layers
+    std::vector<std::unique_ptr<one_sided_all_to_all>> further_layers;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    std::vector<workspace_region> regions;
+    workspace_guards guards;
+    std::optional<rank_set> mask;  ///< that this rank set last
+    std::array<bool, all_payloads.size()> view_prepared{};
+    poisoned_area expert_rows;
+  };
+
+  /// What a rank sees of a machine on which nothing of its own runs.
+  struct held_resources {
+    std::size_t descriptors = 0;             ///< of the process; rank 0 counts them
+    std::optional<std::size_t> free_memory;  ///< of the device
+  };
+
   case_state& state_;
   const case_spec& spec_;
   int rank_;
   rank_outcome& outcome_;
   rank_verifier verifier_;
   std::unique_ptr<rank_device> device_;
-  std::unique_ptr<one_sided_all_to_all> exchange_;  ///< the first of the layers
-  std::vector<std::unique_ptr<one_sided_all_to_all>> further_layers_;
+  rank_workspace here_;              ///< in which the step at hand runs
+  rank_workspace layers_workspace_;  ///< while a step runs beside it; else empty
+  held_resources held_at_first_;
+  int times_beside_ = 0;
   std::shared_ptr<injection::launch_switch> launches_;  ///< of a rank that leaves a phase out; else null
   bool exited_ = false;                                 ///< the exchange has been destroyed on purpose
-  std::byte* workspace_ = nullptr;
-  workspace_guards guards_;
-  std::array<bool, 2> taken_{};   ///< transports, by steps so far
-  std::optional<rank_set> mask_;  ///< that this rank set last
+  std::array<bool, 2> taken_{};                         ///< transports, by steps so far
 
   // Touched by tasks of the stream only, which follow one another.
   bool faulted_ = false;
   dispatch_result readable_views_;
   std::chrono::steady_clock::time_point phase_start_;
-  std::array<bool, all_payloads.size()> view_prepared_{};
-  std::array<poisoned_area, 2> expert_areas_;  // by combine_source
+  poisoned_area private_expert_rows_;
 
   std::map<replay_shape, captured_step> captured_;
 };

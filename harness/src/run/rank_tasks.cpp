@@ -61,7 +61,7 @@ void rank_runner::end_of_dispatch(const step_inputs& inputs, const dispatch_resu
   outcome_.times[static_cast<std::size_t>(inputs.step())].dispatch_ns = nanoseconds_since_start();
   if (faulted_) return;
   readable_views_ = device_->readable(views);
-  if (const auto record = exchange_->status()) {
+  if (const auto record = here_.exchange->status()) {
     faulted_ = true;
     if (phase_itself_faulted(*record)) verifier_.check_faulted_dispatch(inputs, readable_views_, outcome_.log);
     return;
@@ -96,7 +96,7 @@ void rank_runner::compute_experts(const step_inputs& inputs, const dispatch_resu
   const auto& params = inputs.params();
   const std::size_t full_bytes = static_cast<std::size_t>(params.hidden_size) * itemsize(params.dtype);
   const std::size_t row_bytes = static_cast<std::size_t>(inputs.plan().combine_hidden_size) * itemsize(params.dtype);
-  auto& area = expert_areas_[static_cast<std::size_t>(inputs.plan().source)];
+  auto& area = expert_area(inputs.plan().source);
   if (!area.prepared && inputs.plan().source == combine_source::workspace_rows) {
     device_->fill(rows, expert_poison, bytes_to_end_of_region(rows));
   }
@@ -145,7 +145,7 @@ void rank_runner::poison_views(const step_inputs& inputs, const dispatch_result&
   for (const auto kind : all_payloads) {
     const rows_view& view = view_of(views, kind);
     if (view.data == nullptr) continue;
-    bool& prepared = view_prepared_[static_cast<std::size_t>(kind)];
+    bool& prepared = here_.view_prepared[static_cast<std::size_t>(kind)];
     if (!prepared) {
       device_->fill(view.data, poison, bytes_to_end_of_region(view.data));
       prepared = true;
@@ -177,7 +177,7 @@ void rank_runner::end_of_combine(const step_inputs& inputs) {
   time.combine_ns = nanoseconds_since_start();
   const auto& output = state_.outputs[static_cast<std::size_t>(rank_)];
   device_->read(output.data(), device_->address_of(output_buffer, output), output.bytes());
-  if (const auto record = exchange_->status()) {
+  if (const auto record = here_.exchange->status()) {
     // A combine on a poisoned workspace owes NaN as much as the one that failed.
     if (phase_itself_faulted(*record)) verifier_.check_faulted_output(inputs, output.data(), outcome_.log);
     faulted_ = true;
@@ -209,8 +209,8 @@ void rank_runner::check_fences(const step_inputs& inputs) {
 }
 
 std::size_t rank_runner::bytes_to_end_of_region(const std::byte* data) const {
-  const auto offset = static_cast<std::size_t>(data - workspace_);
-  for (const auto& region : state_.regions) {
+  const auto offset = static_cast<std::size_t>(data - here_.data);
+  for (const auto& region : here_.regions) {
     if (offset >= region.offset && offset < region.offset + region.bytes) return region.offset + region.bytes - offset;
   }
   return 0;

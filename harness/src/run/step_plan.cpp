@@ -113,7 +113,7 @@ transport transport_of(const case_spec& spec, const step_plan& plan) {
   for (const auto kind : all_payloads) {
     const bool travels =
         (kind != payload_kind::topk_weights || plan.topk_weights) && (kind != payload_kind::extra || plan.extra);
-    if (travels && payload_row_bytes(spec, kind) % 4 != 0) return transport::fence;
+    if (travels && payload_row_bytes(spec, kind, plan.step) % 4 != 0) return transport::fence;
   }
   return transport::lamport;
 }

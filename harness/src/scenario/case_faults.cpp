@@ -68,7 +68,7 @@ void check_disagreement(const case_spec& spec, const injected_fault& fault, cons
   require(spec.variation == step_variation::fixed, "cannot go with variation vary, which draws what is declared");
   if (const auto narrowed = narrowed_payload(fault.field)) {
     return require(
-        payload_row_bytes(spec, *narrowed) >= 2,
+        payload_row_bytes(spec, *narrowed, fault.step) >= 2,
         "needs rows of at least 2 bytes of " + std::string(to_string(*narrowed)) + ": one rank's are narrower");
   }
   switch (fault.field) {

@@ -10,6 +10,7 @@
 #include "case_tokens.hpp"
 #include "case_trace.hpp"
 #include "settings_reader.hpp"
+#include "switchyard/harness/case_layers.hpp"
 #include "switchyard/harness/generator.hpp"
 #include "switchyard/reference/quantise.hpp"
 #include "switchyard/spec/errors.hpp"
@@ -76,14 +77,29 @@ void read_lateness(case_spec& into, const settings_reader& from) {
                "must be below ranks (" + std::to_string(into.ep_size) + ")");
 }
 
+void check_layer_formats(const case_spec& spec, const settings_reader& from) {
+  if (spec.layer_formats == layer_format_rule::same) return;
+  const auto format = spec.params.dispatch_format;
+  const auto require = [&](bool holds, const std::string& rule) { from.require(holds, "layer_formats", rule); };
+  require(spec.layers >= 2, "needs two layers, which have different ones");
+  require(format && formats_within(*format, spec.params.hidden_size) >= 2,
+          "needs a dispatch_format whose rows and scales have room for those of another");
+  require(spec.values != hidden_values::nan_rows, "cannot go with values nan_rows: not every format has NaNs");
+}
+
 void read_layers(case_spec& into, const settings_reader& from) {
   into.layers = from.small("layers", into.layers);
   into.retire_every = from.small("retire_every", into.retire_every);
   into.checkpoint_every = from.small("checkpoint_every", into.checkpoint_every);
+  into.layer_formats = from.choice("layer_formats", all_layer_format_rules, into.layer_formats);
+  into.side_workspace_every = from.small("side_workspace_every", into.side_workspace_every);
   const auto steps = std::to_string(into.steps);
   from.require(into.retire_every == 0 || into.layers >= 2, "retire_every", "needs two layers: the last one stays");
   from.require(into.retire_every < into.steps, "retire_every", "must be below steps (" + steps + ")");
   from.require(into.checkpoint_every < into.steps, "checkpoint_every", "must be below steps (" + steps + ")");
+  from.require(into.side_workspace_every <= into.steps, "side_workspace_every",
+               "must be at most steps (" + steps + ")");
+  check_layer_formats(into, from);
 }
 
 /// What is done to workspaces between steps goes with some faults only.
@@ -91,6 +107,8 @@ void check_layers(const case_spec& spec, const settings_reader& from) {
   const bool faults = spec.inject || spec.expected_fault != fault_code::none;
   from.require(spec.checkpoint_every == 0 || !faults, "checkpoint_every",
                "cannot go with a fault: only workspaces without one give their memory back");
+  from.require(spec.side_workspace_every == 0 || !faults, "side_workspace_every",
+               "cannot go with a fault: what ranks left of it in their layers would not be told apart");
   from.require(spec.layers == 1 || !spec.inject || spec.inject->kind != fault_kind::exit, "layers",
                "must be 1 where a rank exits, which is to leave nothing of its own");
 }
@@ -113,7 +131,8 @@ void read_lacking_room(case_spec& into, const settings_reader& from) {
     case lacking_room::eplb_stats: require(into.eplb_stats > 0, "needs eplb_stats"); break;
   }
   require(into.expected_fault == fault_code::none && !into.inject, "cannot go with a fault: no step is ever run");
-  require(into.layers == 1 && into.checkpoint_every == 0, "needs one layer and no checkpoint_every");
+  require(into.layers == 1 && into.checkpoint_every == 0 && into.side_workspace_every == 0,
+          "needs one layer, no checkpoint_every and no side_workspace_every");
   require(into.launch == launch_mode::eager && into.variation == step_variation::fixed && !into.rejoin_step,
           "needs launch eager, variation fixed and no rejoin_step");
 }

@@ -66,6 +66,9 @@ constexpr auto meanings = std::to_array<field_meaning>({
      "how launches reach the device. eager: one by one; graph: a step is one CUDA graph, captured once for each shape "
      "and replayed with new inputs in place; two_graphs: dispatch is one, experts and combine another; mixed: graph, "
      "eager and two_graphs in turn. All but eager are skipped where there are no graphs, so on the host fabric"},
+    {"layer_formats", "same",
+     "in which formats layers dispatch. same: in dispatch_format; all_that_fit: layer after layer in the formats, "
+     "dispatch_format first, whose rows and scales fit the workspace that is made for it"},
     {"layers", "1",
      "instances of each rank, as the layers of a model: they share the rank's workspace, and steps run in them in "
      "turn"},
@@ -105,6 +108,9 @@ constexpr auto meanings = std::to_array<field_meaning>({
     {"runtime_max_tokens_from", "tokens",
      "where T comes from. tokens: the largest count; capacity: max_tokens_per_rank; drawn: in each step from between; "
      "own_tokens: each rank its own count, so that ranks disagree"},
+    {"side_workspace_every", "0",
+     "of every so many steps the last runs, launched one by one, in a workspace of another shape, which is made for it "
+     "beside that of the layers and destroyed behind it; nothing of it may be left. 0: none does"},
     {"steps", "3", "dispatches, each with its combine; with a trace: as many as the trace has"},
     {"timeout_ms", "10000", "deadline of a phase; the first step has warmup_timeout_ms"},
     {"token_counts", "tokens on every rank",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "random_draft.hpp"
+#include "switchyard/harness/case_layers.hpp"
 #include "switchyard/harness/generator.hpp"
 #include "switchyard/harness/scenario_fields.hpp"
 #include "switchyard/harness/sweep.hpp"
@@ -89,6 +90,18 @@ void draw_masks(random_draft& draft) {
   if (rejoins) draft.set("rejoin_step", rejoin_step);
 }
 
+/// Whether layers can have formats of their own.
+bool layers_may_differ(const random_draft& draft) {
+  const auto word_of = [&](std::string_view field) {
+    const auto found = draft.settings.find(field);
+    return found == draft.settings.end() ? std::string() : std::get<std::string>(found->second.value);
+  };
+  const auto format = draft.shape.dispatch_format;
+  return format && formats_within(*format, draft.shape.hidden_size) >= 2 &&
+         word_of("values") != to_string(hidden_values::nan_rows) &&
+         word_of("inject.kind") != to_string(fault_kind::disagree);  // on rows that another format may not have
+}
+
 /// Layers that share a workspace, that are destroyed one after another, and whose memory goes and comes.
 void draw_layers(random_draft& draft) {
   auto& random = draft.random;
@@ -100,6 +113,10 @@ void draw_layers(random_draft& draft) {
   const auto some_steps = [&] { return shape.steps > 1 ? random.number(0, shape.steps - 1, {0, 1, 2}) : 0; };
   if (layers > 1 && random.chance(1, 2)) draft.set("retire_every", some_steps());
   if (!shape.fault_due && random.chance(1, 4)) draft.set("checkpoint_every", some_steps());
+  if (!shape.fault_due && random.chance(1, 8)) draft.set("side_workspace_every", random.number(0, shape.steps, {1, 2}));
+  if (layers > 1 && random.chance(1, 2) && layers_may_differ(draft)) {
+    draft.set_word("layer_formats", to_string(random.one_of(all_layer_format_rules)));
+  }
 }
 
 void draw_low_precision(random_draft& draft) {
@@ -137,7 +154,8 @@ void draw_lacking_room(random_draft& draft) {
   const bool varies = variation != draft.settings.end() &&
                       std::get<std::string>(variation->second.value) == to_string(step_variation::vary);
   std::vector<lacking_room> possible{lacking_room::nothing};
-  const bool plain = !draft.settings.contains("layers") && !draft.settings.contains("checkpoint_every");
+  const bool plain = !draft.settings.contains("layers") && !draft.settings.contains("checkpoint_every") &&
+                     !draft.settings.contains("side_workspace_every");
   if (!shape.fault_due && !varies && plain && !draft.settings.contains("rejoin_step")) {
     const bool four_bit = shape.dispatch_format && reference::is_four_bit(*shape.dispatch_format);
     const bool scales = shape.dispatch_format && reference::elements_per_scale(*shape.dispatch_format) != 0;

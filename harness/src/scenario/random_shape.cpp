@@ -18,9 +18,6 @@ namespace {
 constexpr std::int64_t pair_overhead_bytes = 4096;
 
 constexpr std::array dtypes{dtype::bf16, dtype::fp16, dtype::fp32};
-constexpr std::array formats{dispatch_format::bf16,         dispatch_format::fp16,  dispatch_format::fp8,
-                             dispatch_format::fp8_block128, dispatch_format::mxfp8, dispatch_format::nvfp4,
-                             dispatch_format::mxfp4};
 
 /// Most cases are tiny, some are not, a few take all that the limits allow.
 std::int64_t draw_budget(corner_random& random, const random_limits& limits) {
@@ -47,6 +44,7 @@ case_spec largest_case(const random_shape& shape) {
   spec.variation = step_variation::vary;
   spec.lamport_max_tokens = shape.capacity;
   spec.steps = static_cast<int>(shape.steps);
+  spec.side_workspace_every = 1;
   return spec;
 }
 
@@ -107,7 +105,7 @@ random_shape draw_shape(corner_random& random, const random_limits& limits) {
   const auto most_slots = std::min({limits.max_top_k, std::int64_t{max_top_k}, shape.experts});
   shape.top_k = random.number(1, most_slots, {1, 2, 8, shape.experts - 1, shape.experts, most_slots});
   shape.dtype = random.one_of(dtypes);
-  if (random.chance(1, 2)) shape.dispatch_format = random.one_of(formats);
+  if (random.chance(1, 2)) shape.dispatch_format = random.one_of(all_dispatch_formats);
   if (random.chance(1, 4)) shape.extra_bytes = random.number(0, limits.max_extra_bytes, {1, 3, 4, 15, 16, 17, 64});
 
   if (random.chance(1, 3)) {

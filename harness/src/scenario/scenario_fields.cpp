@@ -13,10 +13,7 @@ namespace {
 
 // Words come from the to_string functions of what they name, so that they cannot drift from it.
 constexpr std::array dtype_words{to_string(dtype::bf16), to_string(dtype::fp16), to_string(dtype::fp32)};
-constexpr std::array format_words{to_string(dispatch_format::bf16),  to_string(dispatch_format::fp16),
-                                  to_string(dispatch_format::fp8),   to_string(dispatch_format::fp8_block128),
-                                  to_string(dispatch_format::mxfp8), to_string(dispatch_format::nvfp4),
-                                  to_string(dispatch_format::mxfp4)};
+constexpr auto format_words = words_of(all_dispatch_formats);
 constexpr std::array phase_words{to_string(phase::dispatch), to_string(phase::combine)};
 constexpr std::array fault_words{
     to_string(fault_code::none),           to_string(fault_code::timeout),      to_string(fault_code::step_mismatch),
@@ -48,6 +45,7 @@ constexpr auto value_words = words_of(all_hidden_values);
 constexpr auto launch_words = words_of(all_launch_modes);
 constexpr auto low_precision_words = words_of(all_low_precisions);
 constexpr auto use_words = words_of(all_uses);
+constexpr auto layer_format_words = words_of(all_layer_format_rules);
 constexpr auto room_words = words_of(all_lacking_rooms);
 constexpr std::array expert_words{to_string(reference::expert_law::scaled), to_string(reference::expert_law::identity)};
 
@@ -97,6 +95,7 @@ constexpr std::array rules{
     integer("late_rank", 0, max_ep_size - 1),
     integer("late_us", 0, 60'000'000),
     word("launch", launch_words),
+    word("layer_formats", layer_format_words),
     integer("layers", 1, most_layers),
     word("low_precision_combine", low_precision_words),
     counts("masked_from"),
@@ -113,6 +112,7 @@ constexpr std::array rules{
     word("routing", routing_words),
     integer("runtime_max_tokens", 1, many),
     word("runtime_max_tokens_from", runtime_max_words),
+    integer("side_workspace_every", 0, many),
     integer("steps", 1, many),
     integer("timeout_ms", 1, day_ms),
     counts("token_counts"),

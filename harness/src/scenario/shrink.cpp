@@ -38,7 +38,7 @@ const std::array inseparable{names{"inject.field", "inject.kind", "inject.late_m
                              names{"runtime_max_tokens_from", "expected_fault"},
                              names{"late_rank", "late_us"},
                              names{"enable_rank_mask", "masked_from", "rejoin_step"},
-                             names{"layers", "retire_every"},
+                             names{"layers", "retire_every", "layer_formats"},
                              names{"routing", "expert_groups", "groups_per_token", "hot_expert", "hot_percent",
                                    "hot_rank", "zipf_exponent_percent"}};
 // Fields that name a rank.

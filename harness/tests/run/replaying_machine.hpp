@@ -100,7 +100,7 @@ class replaying_host_device final : public separate_host_device, public replayin
         weights = {reinterpret_cast<const float*>(views.topk_weights.data + row * views.topk_weights.row_bytes), top_k};
       }
       const auto& scales = views.hidden_states_scale;
-      reference::simulated_expert_row(rank_, spec_.ep_size, spec_.params, ids, weights,
+      reference::simulated_expert_row(rank_, spec_.ep_size, between.params, ids, weights,
                                       views.hidden_states.data + row * views.hidden_states.row_bytes,
                                       scales.data == nullptr ? nullptr : scales.data + row * scales.row_bytes,
                                       whole.data(), spec_.experts);

@@ -34,6 +34,36 @@ TEST(case_layers, are_a_function_of_the_step) {
   }
   spec.checkpoint_every = 4;
   for (int step = 0; step < 12; ++step) EXPECT_EQ(is_checkpoint(spec, step), step == 4 || step == 8) << step;
+  for (int step = 0; step < 12; ++step) EXPECT_FALSE(is_beside(spec, step)) << step;
+  spec.side_workspace_every = 5;
+  for (int step = 0; step < 12; ++step) EXPECT_EQ(is_beside(spec, step), step == 4 || step == 9) << step;
+}
+
+TEST(case_layers, have_the_formats_that_fit_in_turn) {
+  using enum dispatch_format;
+  EXPECT_EQ(formats_within(bf16, 160), 3) << "fp16, and fp8 without scales";
+  EXPECT_EQ(formats_within(fp8_block128, 160), 4) << "mxfp8, mxfp4, fp8";
+  EXPECT_EQ(formats_within(nvfp4, 160), 2) << "mxfp4";
+  EXPECT_EQ(formats_within(mxfp4, 160), 1);
+  EXPECT_EQ(formats_within(mxfp4, 2), 2) << "two elements of nvfp4 have as many bytes";
+  auto spec = layered_case(5);
+  spec.params.hidden_size = 160;
+  spec.params.dispatch_format = fp8_block128;
+  EXPECT_EQ(params_of_step(spec, 3).dispatch_format, fp8_block128);
+  spec.layer_formats = layer_format_rule::all_that_fit;
+  constexpr std::array in_turn{fp8_block128, mxfp8, mxfp4, fp8, fp8_block128};
+  for (int step = 0; step < 12; ++step) {
+    const auto format = in_turn.at(static_cast<std::size_t>(step) % in_turn.size());
+    EXPECT_EQ(params_of_step(spec, step).dispatch_format, format) << step;
+    const auto bytes = bytes_of(format, 160);
+    EXPECT_EQ(payload_row_bytes(spec, payload_kind::hidden_states, step), bytes.hidden_states) << step;
+    EXPECT_EQ(payload_row_bytes(spec, payload_kind::hidden_states_scale, step), bytes.hidden_states_scale) << step;
+    EXPECT_LE(bytes.hidden_states, payload_row_bytes(spec, payload_kind::hidden_states));
+    EXPECT_LE(bytes.hidden_states_scale, payload_row_bytes(spec, payload_kind::hidden_states_scale));
+  }
+  spec.retire_every = 4;
+  EXPECT_EQ(layer_of(spec, 7), 3);
+  EXPECT_EQ(params_of_step(spec, 7).dispatch_format, fp8) << "a format is the layer's, whichever step it runs";
 }
 
 /// What a case did with memory, on all ranks.
@@ -138,6 +168,56 @@ TEST(run_case_layers, replay_what_was_captured_before_the_first_checkpoint) {
     spec.retire_every = 5;
     const auto result = run_replayed(spec, std::make_shared<replaying_machine>());
     EXPECT_EQ(result.status, case_status::pass) << to_string(launch) << ": " << explain(result);
+  }
+}
+
+/// A layered case of rows that four formats share, by steps of either transport.
+case_spec case_of_formats(dispatch_format format) {
+  auto spec = layered_case(5);
+  spec.params.hidden_size = 160;
+  spec.params.dispatch_format = format;
+  spec.layer_formats = layer_format_rule::all_that_fit;
+  spec.steps = 20;
+  return spec;
+}
+
+TEST(run_case_layers, dispatch_in_formats_of_their_own) {
+  for (const auto format : {dispatch_format::bf16, dispatch_format::fp8_block128, dispatch_format::nvfp4}) {
+    for (const auto values : {hidden_values::random, hidden_values::ones, hidden_values::hard_words}) {
+      auto spec = case_of_formats(format);
+      spec.values = values;
+      spec.retire_every = 6;
+      const auto result = run_on_host(spec);
+      EXPECT_EQ(result.status, case_status::pass) << to_string(format) << ": " << explain(result);
+    }
+  }
+  // Rows of 5 bytes of scales, as mxfp8 and mxfp4 have, go by no Lamport step.
+  EXPECT_EQ(run_on_host(case_of_formats(dispatch_format::fp8_block128)).transport, "fence+lamport");
+}
+
+TEST(run_case_layers, replay_formats_of_their_own) {
+  for (const auto launch : {launch_mode::graph, launch_mode::two_graphs, launch_mode::mixed}) {
+    for (const auto format : {dispatch_format::bf16, dispatch_format::fp8_block128, dispatch_format::nvfp4}) {
+      auto spec = case_of_formats(format);
+      spec.launch = launch;
+      spec.checkpoint_every = 7;
+      const auto result = run_replayed(spec, std::make_shared<replaying_machine>());
+      EXPECT_EQ(result.status, case_status::pass) << to_string(launch) << ": " << explain(result);
+    }
+  }
+}
+
+TEST(run_case_layers, name_a_rank_whose_rows_are_of_another_width_than_the_layers) {
+  auto spec = case_of_formats(dispatch_format::fp8_block128);
+  // Narrower by so little that, where it puts its rows, nobody else's lie.
+  spec.inject =
+      injected_fault{.rank = 1, .step = 2, .kind = fault_kind::disagree, .field = step_field::hidden_states_row_bytes};
+  spec.expected_fault = fault_code::step_mismatch;
+  spec.recovers = true;
+  const auto result = run_on_host(spec);
+  ASSERT_EQ(result.status, case_status::pass) << explain(result);
+  for (const auto& fault : result.faults) {
+    EXPECT_EQ(std::max(fault.record.expected, fault.record.actual), 80U) << "those of mxfp4: " << fault.message;
   }
 }
 

@@ -204,6 +204,25 @@ TEST(shipped_suites, lifecycle_has_layers_and_checkpoints_by_every_launch_and_bo
   EXPECT_EQ(wrong_layers, 8);
 }
 
+TEST(shipped_suites, lifecycle_has_formats_of_layers_and_workspaces_that_come_and_go_by_every_launch) {
+  std::set<std::pair<launch_mode, choice>> mixed;
+  std::set<std::pair<launch_mode, choice>> beside;
+  std::set<launch_mode> many;
+  for (const auto& spec : cases_of_suite("lifecycle")) {
+    if (spec.layer_formats == layer_format_rule::all_that_fit) mixed.emplace(spec.launch, spec.lamport);
+    if (spec.side_workspace_every == 0) continue;
+    beside.emplace(spec.launch, spec.lamport);
+    if (spec.steps / spec.side_workspace_every >= 200) many.insert(spec.launch);
+  }
+  for (const auto launch : all_launch_modes) {
+    for (const auto lamport : {choice::automatic, choice::off}) {
+      EXPECT_TRUE(mixed.contains({launch, lamport})) << to_string(launch) << ' ' << to_string(lamport);
+      EXPECT_TRUE(beside.contains({launch, lamport})) << to_string(launch) << ' ' << to_string(lamport);
+    }
+  }
+  EXPECT_EQ(many, (std::set{launch_mode::eager, launch_mode::graph}));
+}
+
 TEST(shipped_suites, low_precision_has_every_format_and_dtype_by_both_transports) {
   std::set<std::tuple<low_precision, dtype, choice>> points;
   std::set<routing_law> only_sources;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "switchyard/config.hpp"
+#include "switchyard/spec/formats.hpp"
 
 namespace switchyard::harness {
 
@@ -75,6 +76,18 @@ enum class fault_kind : std::uint8_t {
   halt,    ///< its process is stopped (SIGSTOP) and goes on no more
   vanish,  ///< its process exits, and destroys nothing
 };
+
+/// In which formats the layers of a rank dispatch their hidden states.
+enum class layer_format_rule : std::uint8_t {
+  same,          ///< all in the case's
+  all_that_fit,  ///< in turn in every format whose rows and scales fit a workspace made for the case's, that one first
+};
+
+inline constexpr std::array all_layer_format_rules{layer_format_rule::same, layer_format_rule::all_that_fit};
+
+inline constexpr std::array all_dispatch_formats{
+    dispatch_format::bf16,  dispatch_format::fp16,  dispatch_format::fp8,  dispatch_format::fp8_block128,
+    dispatch_format::mxfp8, dispatch_format::nvfp4, dispatch_format::mxfp4};
 
 /// What the workspaces of a case are made too small for.
 enum class lacking_room : std::uint8_t { nothing, hidden_states, hidden_states_scale, extra, eplb_stats };
@@ -180,6 +193,14 @@ constexpr std::string_view to_string(fault_kind kind) noexcept {
     case fault_kind::kill: return "kill";
     case fault_kind::halt: return "halt";
     case fault_kind::vanish: return "vanish";
+  }
+  return "unknown";
+}
+
+constexpr std::string_view to_string(layer_format_rule rule) noexcept {
+  switch (rule) {
+    case layer_format_rule::same: return "same";
+    case layer_format_rule::all_that_fit: return "all_that_fit";
   }
   return "unknown";
 }

@@ -105,9 +105,11 @@ struct case_spec {
   bool enable_rank_mask = false;
   std::optional<step_counts> masked_from;  ///< by rank, one step: from which step on it is masked off
   std::optional<int> rejoin_step;          ///< before it all ranks recover, and take part again
-  int layers = 1;            ///< instances of each rank that share its workspace; steps run in them in turn
+  int layers = 1;  ///< instances of each rank that share its workspace; steps run in them in turn
+  layer_format_rule layer_formats = layer_format_rule::same;
   int retire_every = 0;      ///< before every so many steps the last layer is destroyed, until one is left; 0: never
   int checkpoint_every = 0;  ///< before every so many steps workspaces lose their memory and get it back; 0: never
+  int side_workspace_every = 0;  ///< of so many steps the last runs in a workspace of its own, made for it; 0: none
   std::optional<injected_fault> inject;
   fault_code expected_fault = fault_code::none;  ///< a case that must fault: which code, on every rank that is there
   bool prompt_verdict = false;                   ///< records must also come within the contract's time

@@ -24,8 +24,12 @@ inline constexpr std::array all_payloads = {payload_kind::hidden_states, payload
 
 std::string_view to_string(payload_kind kind) noexcept;
 
-/// Bytes of a row of `kind` in a case; 0 when the case never has that payload.
+/// Bytes of a row of `kind` in a case, of the widest where layers have formats of their own; 0 when the case never has
+/// that payload.
 std::size_t payload_row_bytes(const case_spec& spec, payload_kind kind) noexcept;
+
+/// The same in `step`, if the payload travels in it.
+std::size_t payload_row_bytes(const case_spec& spec, payload_kind kind, int step) noexcept;
 
 /// Whether hidden states travel as elements of row_dtype(); else they are codes under scales.
 bool rows_are_elements(const comm_params& params) noexcept;
@@ -42,6 +46,8 @@ class step_generator {
 
   [[nodiscard]] int step() const noexcept { return step_; }
   [[nodiscard]] const step_plan& plan() const noexcept { return plan_; }
+  /// Those of the case, with the format of this step.
+  [[nodiscard]] const comm_params& params() const noexcept { return params_; }
   /// Bytes of a row in this step; 0 when the payload does not travel in it.
   [[nodiscard]] std::size_t row_bytes(payload_kind kind) const noexcept {
     return row_bytes_[static_cast<std::size_t>(kind)];

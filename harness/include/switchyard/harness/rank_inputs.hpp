@@ -32,7 +32,7 @@ class step_inputs {
   [[nodiscard]] int step() const noexcept { return generator_ ? generator_->step() : -1; }
   [[nodiscard]] const step_generator& generator() const { return *generator_; }
   [[nodiscard]] const step_plan& plan() const { return generator_->plan(); }
-  [[nodiscard]] const comm_params& params() const noexcept { return spec_.params; }
+  [[nodiscard]] const comm_params& params() const noexcept { return generator_->params(); }
   [[nodiscard]] int ep_size() const noexcept { return spec_.ep_size; }
 
   /// Row `token` of `rank`, generator().row_bytes(kind) bytes.

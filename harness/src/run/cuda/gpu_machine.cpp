@@ -51,6 +51,12 @@ class gpu_device final : public separate_device {
     check_cuda(cudaPointerGetAttributes(&found, place), "asking what lies at a place");
     return found.type == cudaMemoryTypeDevice;
   }
+  [[nodiscard]] std::optional<std::size_t> free_memory() const override {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "free memory of a GPU");
+    return free;
+  }
   row_checks check_rows(const step_inputs& inputs, std::uint64_t seed, int rank,
                         const dispatch_result& views) override {
     return rows_.check(inputs, seed, rank, views);

@@ -95,8 +95,8 @@ void gpu_replay::enqueue(const between_phases& between) {
   experts.first_expert = first_expert_;
   experts.num_owned = num_owned_;
   experts.type = spec_.params.dtype;
-  experts.hidden_type = row_dtype(spec_.params);
-  experts.format = spec_.params.dispatch_format.value_or(dispatch_format::bf16);
+  experts.hidden_type = row_dtype(between.params);
+  experts.format = between.params.dispatch_format.value_or(dispatch_format::bf16);
   experts.identity = spec_.experts == reference::expert_law::identity;
   launch_experts(experts, lane_.stream());
   launch_poison(payloads, reinterpret_cast<const replay_words*>(block_ + places_.words), lane_.stream());

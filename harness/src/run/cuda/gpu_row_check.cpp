@@ -52,11 +52,11 @@ rank_device::row_checks gpu_row_check::check(const step_inputs& inputs, std::uin
                 static_cast<std::uint64_t>(inputs.step()),
                 *use,
                 spec_.values,
-                row_dtype(spec_.params),
-                rows_are_elements(spec_.params),
+                row_dtype(inputs.params()),
+                rows_are_elements(inputs.params()),
                 row_bytes,
-                spec_.params.dispatch_format.value_or(dispatch_format::bf16),
-                static_cast<std::uint64_t>(spec_.params.hidden_size)};
+                inputs.params().dispatch_format.value_or(dispatch_format::bf16),
+                static_cast<std::uint64_t>(inputs.params().hidden_size)};
     rows.found = reinterpret_cast<rows_found*>(found_) + index;
     launch_row_check(rows, lane_.stream());
     result.at(index).emplace();

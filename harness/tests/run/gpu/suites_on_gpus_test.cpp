@@ -118,6 +118,17 @@ TEST_F(one_gpu_cases, drawn_cases_replay_as_well) {
   }
 }
 
+TEST_F(one_gpu_cases, layers_dispatch_in_formats_of_their_own) {
+  expect_all("lifecycle", "*/formats_of_layers@*", case_status::pass);
+  expect_all("lifecycle", "*/formats_in_graphs@*", case_status::pass);
+  expect_the_hosts_bits("lifecycle", "*/formats_in_graphs@*ranks=3*");
+}
+
+TEST_F(one_gpu_cases, workspaces_come_and_go_beside_the_layers) {
+  expect_all("lifecycle", "*/b24_*", case_status::pass);
+  expect_all("lifecycle", "*/b25_two_hundred_beside@*ranks=2", case_status::pass);
+}
+
 TEST_F(one_gpu_cases, a_case_that_is_too_large_is_named_with_its_gpu_and_takes_nothing) {
   case_spec spec;
   spec.id = "too/large";

@@ -51,6 +51,15 @@ TEST_F(two_gpu_cases, sums_in_low_precision) {
   expect_the_hosts_bits("low_precision", "*/models@*ranks=2*");
 }
 
+TEST_F(two_gpu_cases, layers_dispatch_in_formats_of_their_own) {
+  expect_all("lifecycle", "*/formats_in_graphs@*", case_status::pass);
+}
+
+TEST_F(two_gpu_cases, workspaces_come_and_go_beside_the_layers) {
+  expect_all("lifecycle", "*/b24_beside_graphs@*", case_status::pass);
+  expect_all("lifecycle", "*/b25_two_hundred_beside@*ranks=2", case_status::pass);
+}
+
 TEST_F(two_gpu_cases, routing_laws) { expect_all("routing", "*ranks=4*", case_status::pass); }
 
 }  // namespace

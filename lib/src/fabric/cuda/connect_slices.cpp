@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "fabric/collective_step.hpp"
+#include "fabric/exchange_descriptors.hpp"
 #include "fabric/process_identity.hpp"
 #include "switchyard/spec/errors.hpp"
 
@@ -31,12 +31,11 @@ rank_meeting construction(comm_backend& backend, std::chrono::nanoseconds timeou
   return {"construction", backend, timeout};
 }
 
-/// Closes a descriptor when it has been exported and the peers are done with it, or imported, or when ranks give up.
+/// Closes a descriptor when it has been exported and the peers are done with it, or when ranks give up.
 struct held_slice {
   const driver_api& api;
   slice_handle handle;
-  held_slice(const driver_api& with, const slice_handle& what) : api(with), handle(what) {}
-  held_slice(held_slice&& other) noexcept : api(other.api), handle(std::exchange(other.handle, {})) {}
+  explicit held_slice(const driver_api& with) : api(with) {}
   held_slice(const held_slice&) = delete;
   held_slice& operator=(const held_slice&) = delete;
   ~held_slice() { close_slice_handle(api, handle); }
@@ -46,28 +45,20 @@ struct held_slice {
 /// when they have been imported.
 struct gathered_slices {
   std::vector<slice_handle> by_place;
-  std::vector<held_slice> owned;
+  std::vector<unique_descriptor> owned;
 };
 
 /// `export_mine` returns this rank's slice, whose descriptor stays its own. Throws on all ranks, or on none.
-gathered_slices gather_slices(const rank_meeting& meeting, const driver_api& api, passing handles,
+gathered_slices gather_slices(const rank_meeting& meeting, passing handles,
                               const std::function<slice_handle()>& export_mine) {
   slice_handle mine;
   gathered_slices gathered;
   gathered.by_place = collective_step<slice_handle>(meeting, [&] { return mine = export_mine(); });
   if (handles == passing::as_it_is) return gathered;
-  // Too few descriptors are told to the rank that has them alone, and the backend goes on.
-  const auto received = judge([&] {
-    const auto descriptors = meeting.backend().allgather_descriptors(mine.descriptor, meeting.remaining());
-    for (std::size_t place = 0; place < descriptors.size(); ++place) {
-      gathered.by_place[place].descriptor = descriptors[place];
-      gathered.owned.emplace_back(api, gathered.by_place[place]);
-    }
-  });
-  (void)collective_step<nothing>(meeting, [&]() -> nothing {
-    if (received.outcome != step_outcome::ready) throw unsupported(received.reason.data());
-    return {};
-  });
+  gathered.owned = exchange_descriptors(meeting, mine.descriptor);
+  for (std::size_t place = 0; place < gathered.owned.size(); ++place) {
+    gathered.by_place[place].descriptor = gathered.owned[place].get();
+  }
   return gathered;
 }
 
@@ -131,8 +122,8 @@ group_place survey_group(comm_backend& backend, const driver_api& api, const sur
 void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memory& memory, const group_place& place,
                     const std::function<void()>& initialise, std::chrono::nanoseconds timeout) {
   try {
-    held_slice mine(api, {});
-    const auto slices = gather_slices(construction(backend, timeout), api, place.handles, [&] {
+    held_slice mine(api);
+    const auto slices = gather_slices(construction(backend, timeout), place.handles, [&] {
       memory.back(place.kind);
       mine.handle = memory.export_slice();
       initialise();
@@ -154,8 +145,8 @@ void connect_slices(comm_backend& backend, const driver_api& api, symmetric_memo
 void remap_slices(const rank_meeting& meeting, const driver_api& api, symmetric_memory& memory, int rank,
                   passing handles, const std::function<void()>& settle, const std::function<void()>& initialise) {
   try {
-    held_slice mine(api, {});
-    const auto slices = gather_slices(meeting, api, handles, [&] {
+    held_slice mine(api);
+    const auto slices = gather_slices(meeting, handles, [&] {
       memory.prepare();
       mine.handle = memory.export_slice();
       return mine.handle;

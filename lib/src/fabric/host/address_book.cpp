@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/host/address_book.hpp"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -11,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "fabric/process_identity.hpp"
 #include "switchyard/spec/errors.hpp"
 
 namespace switchyard::host {
@@ -46,7 +45,7 @@ class library {
 };
 
 struct place {
-  std::int64_t process = 0;
+  process_identity process;
   std::uint64_t ticket = 0;
 };
 
@@ -54,7 +53,7 @@ struct place {
 
 std::vector<std::shared_ptr<void>> exchange_addresses(comm_backend& backend, std::shared_ptr<void> mine,
                                                       std::chrono::nanoseconds timeout) {
-  const place here{getpid(), library::of_process().new_ticket()};
+  const place here{identity_of_process(), library::of_process().new_ticket()};
   std::vector<place> all(static_cast<std::size_t>(backend.size()));
   backend.allgather(std::as_bytes(std::span(&here, 1)), std::as_writable_bytes(std::span(all)), timeout);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {

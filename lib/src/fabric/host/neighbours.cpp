@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fabric/collective_step.hpp"
+#include "fabric/exchange_descriptors.hpp"
 #include "fabric/host/address_book.hpp"
 #include "fabric/host/host_block.hpp"
 #include "fabric/process_identity.hpp"
@@ -140,14 +141,8 @@ class processes final : public neighbours {
       window_of(handle_.rank).prepare(mine.get());
       return {};
     });
-    // Too few descriptors are told to the rank that has them alone, and the backend goes on.
-    std::vector<unique_descriptor> all;
-    const auto received = judge([&] {
-      for (const int each : meeting.backend().allgather_descriptors(mine.get(), meeting.remaining()))
-        all.emplace_back(each);
-    });
+    const auto all = exchange_descriptors(meeting, mine.get());
     (void)collective_step<nothing>(meeting, [&]() -> nothing {
-      if (received.outcome != step_outcome::ready) throw unsupported(received.reason.data());
       for (std::size_t place = 0; place < all.size(); ++place) {
         const int rank = meeting.ranks()[place];
         if (rank != handle_.rank) window_of(rank).prepare(all[place].get());
