@@ -51,6 +51,8 @@ bool rank_runner::checkpoint(int step) {
   const auto backend = state_.group->backend_before(step, rank_);
   here_.exchange->checkpoint_restore(backend);
   if (here_.exchange->workspace_data() != here_.data) throw std::runtime_error("the workspace has another address");
+  // The connections of the new one come on top of those that this process keeps for later cases.
+  if (state_.group->of_processes()) times_beside_ = 0;
   fill_guards();
   forget_views();
   device_->synchronize();
