@@ -189,10 +189,11 @@ harness::exit_code serve(const harness::rank_process_place& place, const run_com
   const auto where = harness::read_environment();
   auto seen = harness::rank_environment_json(where);
   seen["local_rank"] = place.local_rank;
+  const bool on_gpu = options.fabric == fabric_kind::cuda;
+  const auto gpu =
+      on_gpu ? harness::pci_address_of_gpu(place.local_rank, options.gpus.value_or(0)) : std::optional<std::string>();
+  if (gpu) seen["gpu_address"] = *gpu;
   if (options.binds_cpus) {  // before CUDA, or anything else, starts threads
-    const auto gpu = options.fabric == fabric_kind::cuda
-                         ? harness::pci_address_of_gpu(place.local_rank, options.gpus.value_or(0))
-                         : std::nullopt;
     const auto binding = harness::find_cpu_binding(place.local_rank, place.local_size, gpu);
     binding.apply();
     seen["cpus"] = binding.cpu_list;
@@ -201,7 +202,10 @@ harness::exit_code serve(const harness::rank_process_place& place, const run_com
   }
   // Each has its part of what there is.
   const auto limit = arena_limit(options, where) / static_cast<std::size_t>(place.local_size);
-  const auto bytes = harness::arena_bytes_for(cases, limit, harness::required_bytes_of_process);
+  const auto needed = [on_gpu](const harness::case_spec& spec) {
+    return harness::required_bytes_of_process(spec, on_gpu);
+  };
+  const auto bytes = harness::arena_bytes_for(cases, limit, needed);
   harness::arena memory(std::max(bytes, harness::page_bytes()));
   const auto machine = open_machine(options, cases, {.ranks_per_host = place.local_size, .only_rank = place.rank});
   if (machine.machine != nullptr) {

@@ -13,7 +13,8 @@
 namespace switchyard::harness {
 namespace {
 
-constexpr int look_ms = 200;
+constexpr int agent_look_ms = 200;
+constexpr std::chrono::seconds child_end_limit{5};
 
 }  // namespace
 
@@ -32,7 +33,7 @@ void agent::wait() {
   std::array<pollfd, 3> all{{{supervisor_.descriptor(), POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}}};
   if (channel_ != nullptr) all[1].fd = channel_->descriptor();
   if (child_ != nullptr) all[2].fd = child_->output();
-  (void)::poll(all.data(), all.size(), look_ms);
+  (void)::poll(all.data(), all.size(), agent_look_ms);
 }
 
 bool agent::obey(const nlohmann::json& order) {
@@ -51,7 +52,7 @@ bool agent::obey(const nlohmann::json& order) {
   } else if (life != life_ || child_ == nullptr) {
     // What was said to a process that has ended.
   } else if (is == say::kill) {
-    child_->kill();
+    child_->kill(std::chrono::steady_clock::now() + child_end_limit);
     end_child("was ended");
   } else if (is == say::pass && channel_ != nullptr) {
     try {

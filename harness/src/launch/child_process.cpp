@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "control_channel.hpp"
@@ -24,6 +25,11 @@ extern "C" char** environ;  // NOLINT(readability-redundant-declaration): not ev
 
 namespace switchyard::harness {
 namespace {
+
+constexpr std::chrono::milliseconds reap_interval{5};
+constexpr std::chrono::seconds end_limit{5};
+constexpr int most_output_pieces = 16;  // of output, before others are looked after
+constexpr std::size_t most_line_bytes = 8192;
 
 [[noreturn]] void fail(const char* what) {
   throw channel_error(std::string("a rank's process cannot be started: ") + what + ": " + std::strerror(errno));
@@ -77,10 +83,7 @@ std::string text_of(int status) {
 
 program_call this_program() {
   program_call call;
-  std::array<char, 4096> path{};
-  const auto length = ::readlink("/proc/self/exe", path.data(), path.size());
-  if (length <= 0) fail("/proc/self/exe");
-  call.path.assign(path.data(), static_cast<std::size_t>(length));
+  call.path = "/proc/self/exe";  // what runs here, also when its file has been replaced since
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   for (std::string word; std::getline(file, word, '\0');) call.arguments.push_back(word);
   if (call.arguments.empty()) fail("/proc/self/cmdline");
@@ -88,6 +91,7 @@ program_call this_program() {
 }
 
 child_process::child_process(const program_call& program, const child_place& place) : rank_(place.rank) {
+  (void)std::signal(SIGCHLD, SIG_DFL);  // ignored, as a caller may have it, nobody would learn how the child ended
   std::array<int, 2> sockets{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) fail("socketpair");
   control_ = unique_descriptor(sockets[0]);
@@ -113,11 +117,11 @@ child_process::child_process(const program_call& program, const child_place& pla
   if (id_ == 0) become(program, arguments.data(), variables.data(), theirs.get(), written.get(), parent);
 }
 
-child_process::~child_process() { kill(); }
+child_process::~child_process() { kill(std::chrono::steady_clock::now() + end_limit); }
 
 void child_process::pass_output() {
   std::array<char, 4096> piece;
-  while (output_) {
+  for (int pieces = 0; output_ && pieces < most_output_pieces; ++pieces) {
     const auto now = ::read(output_.get(), piece.data(), piece.size());
     if (now < 0 && errno == EINTR) continue;
     if (now < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
@@ -131,6 +135,7 @@ void child_process::pass_output() {
       print(begun_line_.substr(0, end));
       begun_line_.erase(0, end + 1);
     }
+    if (begun_line_.size() > most_line_bytes) print(std::exchange(begun_line_, {}));
   }
 }
 
@@ -161,11 +166,27 @@ bool child_process::is_stopped() const {
   return text[name_end + 2] == 'T' || text[name_end + 2] == 't';
 }
 
-void child_process::kill() {
-  if (id_ <= 0) return;
-  (void)::kill(id_, SIGKILL);
+void child_process::doom() const {
+  if (id_ > 0) (void)::kill(id_, SIGKILL);
+}
+
+bool child_process::is_gone() {
   int status = 0;
-  while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
+  const auto found = ::waitpid(id_, &status, WNOHANG);
+  return found == id_ || (found < 0 && errno != EINTR);
+}
+
+void child_process::kill(std::chrono::steady_clock::time_point limit) {
+  if (id_ <= 0) return;
+  doom();
+  bool gone = is_gone();
+  while (!gone && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(reap_interval);
+    gone = is_gone();
+  }
+  if (!gone) {
+    std::cerr << "switchyard: process " << id_ << " of rank " << rank_ << " does not end and is left behind"
+              << std::endl;
   }
   id_ = -1;
   pass_output();

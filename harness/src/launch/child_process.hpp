@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ class child_process {
  public:
   /// Started by the caller's thread, at whose end the child is killed, too. Throws channel_error.
   child_process(const program_call& program, const child_place& place);
-  /// As kill().
+  /// As kill(), within some seconds.
   ~child_process();
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
@@ -42,7 +43,7 @@ class child_process {
   [[nodiscard]] unique_descriptor take_control() { return std::move(control_); }
   /// Of what it prints, to poll; -1 behind its end.
   [[nodiscard]] int output() const noexcept { return output_.get(); }
-  /// Passes on whole lines that it has printed.
+  /// Passes on whole lines that it has printed, but no more than it takes to look after others as well.
   void pass_output();
   /// The last line that was passed on.
   [[nodiscard]] const std::string& last_line() const noexcept { return last_line_; }
@@ -50,11 +51,14 @@ class child_process {
   /// Looks whether it has ended. How: "exited with 3", "was killed by signal 9 (Killed)".
   std::optional<std::string> look_for_end();
   [[nodiscard]] bool is_stopped() const;
-  /// Ends it, and returns when it is gone.
-  void kill();
+  /// Ends it, and waits for nothing.
+  void doom() const;
+  /// Ends it, and returns when it is gone, or at the limit; then it is left behind, and a line says so.
+  void kill(std::chrono::steady_clock::time_point limit);
 
  private:
   void print(const std::string& line);
+  [[nodiscard]] bool is_gone();
 
   int rank_;       // as it is called in what is passed on
   pid_t id_ = -1;  // -1: it has ended and is forgotten

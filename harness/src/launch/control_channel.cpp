@@ -2,6 +2,8 @@
 #include "control_channel.hpp"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -14,6 +16,7 @@ namespace switchyard::harness {
 namespace {
 
 constexpr std::size_t length_bytes = 4;
+constexpr int most_pieces = 64;  // before others are looked after
 constexpr timeval send_limit{10, 0};
 
 std::uint32_t length_at(const std::vector<std::uint8_t>& bytes, std::size_t place) {
@@ -48,10 +51,15 @@ void control_channel::send(const nlohmann::json& message) {
   }
 }
 
+bool control_channel::is_taken() const {
+  int unsent = 0;
+  return ::ioctl(socket_.get(), SIOCOUTQ, &unsent) != 0 || unsent == 0;
+}
+
 std::vector<nlohmann::json> control_channel::receive() {
   std::array<std::uint8_t, 65536> piece;
   bool closed = false;
-  while (true) {
+  for (int pieces = 0; pieces < most_pieces; ++pieces) {
     const auto now = ::recv(socket_.get(), piece.data(), piece.size(), MSG_DONTWAIT);
     if (now < 0 && errno == EINTR) continue;
     if (now < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
@@ -71,11 +79,11 @@ std::vector<nlohmann::json> control_channel::take_whole_messages() {
   std::size_t taken = 0;
   while (received_.size() - taken >= length_bytes) {
     const auto length = length_at(received_, taken);
-    if (length > most_message_bytes) throw channel_error("what has come is no message");
+    if (length > most_message_bytes) throw garbled_channel("what has come is no message");
     if (received_.size() - taken - length_bytes < length) break;
     const auto first = received_.begin() + static_cast<std::ptrdiff_t>(taken + length_bytes);
     auto message = nlohmann::json::from_cbor(first, first + length, true, false);
-    if (!message.is_object()) throw channel_error("what has come is no message");
+    if (!message.is_object()) throw garbled_channel("what has come is no message");
     messages.push_back(std::move(message));
     taken += length_bytes + length;
   }

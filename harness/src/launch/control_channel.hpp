@@ -20,6 +20,12 @@ class channel_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What has come is no message.
+class garbled_channel : public channel_error {
+ public:
+  using channel_error::channel_error;
+};
+
 /// Larger messages are taken for garbage. An outcome has some hundred bytes for each step and rank.
 inline constexpr std::uint32_t most_message_bytes = std::uint32_t{256} << 20;
 
@@ -33,8 +39,10 @@ class control_channel {
   [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
   /// Throws channel_error.
   void send(const nlohmann::json& message);
-  /// What has come since the last call, in order; waits for nothing. Throws channel_error when the other side has
-  /// closed and all that it sent has been received, or for what is no message.
+  /// Whether the other side has taken all that was sent.
+  [[nodiscard]] bool is_taken() const;
+  /// What has come since the last call, in order, or the first of it; waits for nothing. Throws channel_error when the
+  /// other side has closed and all that it sent has been received, garbled_channel for what is no message.
   [[nodiscard]] std::vector<nlohmann::json> receive();
 
  private:

@@ -38,6 +38,10 @@ class local_rank final : public rank_link {
     if (channel_ != nullptr) {
       try {
         messages = channel_->receive();
+      } catch (const garbled_channel& failure) {
+        channel_ = nullptr;
+        end_ = std::string("was ended: ") + failure.what();
+        child_->doom();
       } catch (const channel_error&) {  // then it has ended, or is about to
         channel_ = nullptr;
       }
@@ -56,9 +60,13 @@ class local_rank final : public rank_link {
     }
   }
 
-  void kill() override {
+  void doom() override {
+    if (child_ != nullptr) child_->doom();
+  }
+
+  void kill(std::chrono::steady_clock::time_point limit) override {
     if (child_ == nullptr) return;
-    child_->kill();
+    child_->kill(limit);
     (void)look();
     child_ = nullptr;
     channel_ = nullptr;

@@ -2,6 +2,7 @@
 // A supervisor's hold on the process of one rank: what it says, whether it lives, and its end.
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -33,8 +34,11 @@ class rank_link {
   virtual std::vector<nlohmann::json> look() = 0;
   /// What cannot be sent is the end of the process.
   virtual void send(const nlohmann::json& message) = 0;
-  /// Ends it at once, and returns when it is gone. Idempotent.
-  virtual void kill() = 0;
+  /// Has it ended at once, and waits for nothing.
+  virtual void doom() = 0;
+  /// The same, and returns when it is gone, or at the limit: one that the system does not let go, in a driver for
+  /// example, is left behind. Idempotent.
+  virtual void kill(std::chrono::steady_clock::time_point limit) = 0;
 };
 
 }  // namespace switchyard::harness

@@ -17,6 +17,7 @@
 #include <variant>
 
 #include "../run/running_case.hpp"
+#include "build_id.hpp"
 #include "control_channel.hpp"
 #include "messages.hpp"
 #include "outcome_message.hpp"
@@ -108,6 +109,7 @@ class service_loop {
     const auto progress = state.progress.load(std::memory_order_relaxed);
     const auto now = std::chrono::steady_clock::now();
     if (progress == last_progress_ && now - last_beat_ < beat_interval) return;
+    if (!channel_.is_taken()) return;  // a supervisor that is stopped for a while finds one beat, not a full socket
     last_progress_ = progress;
     last_beat_ = now;
     const auto& outcome = state.outcomes[static_cast<std::size_t>(rank_)];
@@ -182,13 +184,15 @@ nlohmann::json group_identity_json(const environment& where, std::uint64_t seed,
           {"compiler", where.compiler},
           {"build_type", where.build_type},
           {"sanitizers", where.sanitizers},
+          {"build_id", build_id()},
           {"little_endian", *reinterpret_cast<const unsigned char*>(&one) == 1},
           {"seed", seed},
           {"cases", cases.size()},
           {"cases_digest", cases_digest(cases)}};
 }
 
-std::size_t required_bytes_of_process(const case_spec& spec) { return required_bytes(spec, 1, false); }
+// Of a GPU's workspace the arena has a copy; the host's is a segment.
+std::size_t required_bytes_of_process(const case_spec& spec, bool on_gpu) { return required_bytes(spec, 1, on_gpu); }
 
 void serve_as_rank(const rank_process_place& place, const rank_service& service) {
   try {

@@ -3,7 +3,6 @@
 
 #include <poll.h>
 
-#include <chrono>
 #include <string_view>
 
 #include "messages.hpp"
@@ -11,7 +10,6 @@
 namespace switchyard::harness {
 namespace {
 
-constexpr std::chrono::seconds kill_limit{10};
 constexpr int kill_poll_ms = 50;
 
 }  // namespace
@@ -58,15 +56,18 @@ void remote_rank::send(const nlohmann::json& message) {
   tell({{"is", say::pass}, {"life", life_}, {"message", message}});
 }
 
-void remote_rank::kill() {
+void remote_rank::doom() {
+  if (started_ && end_.empty()) tell({{"is", say::kill}, {"life", life_}});
+}
+
+void remote_rank::kill(std::chrono::steady_clock::time_point limit) {
   if (!started_) return;
-  tell({{"is", say::kill}, {"life", life_}});
-  const auto give_up = std::chrono::steady_clock::now() + kill_limit;
+  doom();
   while (agent_ != nullptr && end_.empty()) {
     pollfd one{agent_->descriptor(), POLLIN, 0};
     (void)::poll(&one, 1, kill_poll_ms);
     (void)look();
-    if (end_.empty() && std::chrono::steady_clock::now() > give_up) lose("it does not answer");
+    if (end_.empty() && std::chrono::steady_clock::now() > limit) lose("it does not answer");
   }
   started_ = false;
 }

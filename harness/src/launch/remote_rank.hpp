@@ -35,8 +35,9 @@ class remote_rank final : public rank_link {
   [[nodiscard]] std::vector<int> descriptors() const override;
   std::vector<nlohmann::json> look() override;
   void send(const nlohmann::json& message) override;
-  /// Where the agent does not answer within some seconds, it is given up together with its process.
-  void kill() override;
+  void doom() override;
+  /// Where the agent does not answer, it is given up together with its process.
+  void kill(std::chrono::steady_clock::time_point limit) override;
 
  private:
   void tell(const nlohmann::json& message);

@@ -10,6 +10,8 @@
 namespace switchyard::harness {
 namespace {
 
+constexpr int ended = after_all - 1;  // in place of a position: of a process that is gone
+
 std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
 
 void append(std::string& list, const std::string& text) { list += (list.empty() ? "" : ", ") + text; }
@@ -25,12 +27,16 @@ supervised_case::supervised_case(const case_spec& spec)
 }
 
 std::optional<ended_meeting> supervised_case::hear(int rank, const nlohmann::json& message) {
-  last_progress_ = clock::now();
   auto& one = ranks_.at(static_cast<std::size_t>(rank));
   const auto is = message.at("is").get<std::string_view>();
   if (is == say::beat) {
     one.position = message.at("position").get<int>();
-  } else if (is == say::met || is == say::off) {
+    const auto progress = message.at("progress").get<std::uint64_t>();
+    if (progress == one.progress) return std::nullopt;  // a process whose case hangs still says that it lives
+    one.progress = progress;
+  }
+  last_progress_ = clock::now();
+  if (is == say::met || is == say::off) {
     const auto where = message.at("where").get<std::size_t>();
     auto& meeting = meetings_.at(where);
     if (meeting.over) return std::nullopt;
@@ -69,33 +75,42 @@ std::optional<ended_meeting> supervised_case::hear(int rank, const nlohmann::jso
 
 void supervised_case::note_end(int rank, const std::string& how) {
   auto& one = ranks_.at(static_cast<std::size_t>(rank));
-  if (one.heard) return;
-  one.heard = true;
-  outcomes_[static_cast<std::size_t>(rank)].position = one.position;
-  ends_.emplace_back(rank, how + " in " + place_text(one.position));
+  if (one.ended_as_due || one.position == ended) return;
+  const bool was_heard = std::exchange(one.heard, true);
+  const auto place = was_heard ? "behind its last step" : "in " + place_text(one.position);
+  one.position = ended;
+  if (called_off_) return;
+  ends_.emplace_back(rank, how + ' ' + place);
 }
 
-bool supervised_case::is_to_end(int rank) const {
+bool supervised_case::has_come_to_due_end(int rank, bool lives, bool stopped, const std::string& how) const {
   const auto& fault = spec_.inject;
   const auto& started = meetings_.at(static_cast<std::size_t>(meeting_point::after_construction));
-  return fault && fault->ends_process() && fault->rank == rank && started.over && !is_heard(rank);
+  if (!fault || fault->rank != rank || !started.over || is_heard(rank) || called_off_) return false;
+  switch (fault->kind) {
+    case fault_kind::kill: return !lives && how.find("signal 9 ") != std::string::npos;
+    case fault_kind::vanish: return !lives && how == "exited";
+    case fault_kind::halt: return lives && stopped;
+    default: return false;
+  }
 }
 
 std::vector<ended_meeting> supervised_case::note_due_end(int rank) {
   auto& one = ranks_.at(static_cast<std::size_t>(rank));
   one.heard = true;
+  one.ended_as_due = true;
   one.position = after_all;
   outcomes_[static_cast<std::size_t>(rank)].done = true;  // and has found nothing
   last_progress_ = clock::now();
-  std::vector<ended_meeting> ended;
+  std::vector<ended_meeting> over;
   for (std::size_t where = 0; where < meetings_.size(); ++where) {
     auto& meeting = meetings_.at(where);
     if (meeting.over || std::exchange(one.arrived.at(where), true)) continue;
     if (++meeting.arrived < spec_.ep_size) continue;
     meeting.over = true;
-    ended.push_back({static_cast<meeting_point>(where), meeting.all_well});
+    over.push_back({static_cast<meeting_point>(where), meeting.all_well});
   }
-  return ended;
+  return over;
 }
 
 bool supervised_case::all_heard() const {
@@ -110,12 +125,17 @@ bool supervised_case::waits_for_others(const told& one) const {
   return false;
 }
 
+bool supervised_case::all_heard_or_waiting() const {
+  return std::ranges::all_of(ranks_, [this](const told& one) { return one.heard || waits_for_others(one); });
+}
+
 std::string supervised_case::silent_ranks(const std::vector<bool>& stopped) const {
   std::string names;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    if (ranks_[rank].heard || waits_for_others(ranks_[rank])) continue;
+    const bool is_stopped = !stopped.empty() && stopped.at(rank);
+    if (ranks_[rank].heard || (waits_for_others(ranks_[rank]) && !is_stopped)) continue;
     auto text = rank_text(static_cast<int>(rank)) + " in " + place_text(ranks_[rank].position);
-    if (stopped.at(rank)) text += " (its process is stopped)";
+    if (is_stopped) text += " (its process is stopped)";
     append(names, text);
   }
   return names;
@@ -141,7 +161,13 @@ std::string supervised_case::missed_by() const {
 case_result supervised_case::result(std::uint64_t seed, bool on_gpus,
                                     const std::function<bool(int rank, int other)>& one_clock,
                                     const std::string& stuck) const {
-  if (refusal_ && ends_.empty()) return *refusal_;
+  if (refusal_ && ends_.empty()) {
+    auto refused = *refusal_;
+    if (all_heard()) return refused;
+    refused.status = case_status::timeout;
+    refused.reason += "; others did not leave the case then: " + silent_ranks({});
+    return refused;
+  }
   auto result = unless_lost(conclude({spec_, seed, outcomes_, traffic_, on_gpus, one_clock}, stuck), lost_);
   if (ends_.empty() || result.status == case_status::device_lost) return result;
   result.status = case_status::crash;

@@ -31,19 +31,27 @@ class supervised_case {
   std::optional<ended_meeting> hear(int rank, const nlohmann::json& message);
   /// The rank's process has ended, or cannot be reached: `how`.
   void note_end(int rank, const std::string& how);
-  /// Whether the case itself ends that rank's process, which has come to its steps and has not been noted yet.
-  [[nodiscard]] bool is_to_end(int rank) const;
+  /// Whether the case itself ends that rank's process, which has come to its steps and has not been noted yet, and it
+  /// is as it then must be: `lives` and `stopped`, or ended, `how`.
+  [[nodiscard]] bool has_come_to_due_end(int rank, bool lives, bool stopped, const std::string& how) const;
   /// It has, by itself: meetings go on without it. Those that only it was missing from.
   std::vector<ended_meeting> note_due_end(int rank);
 
+  /// From here on ranks leave because they are told to: how they do so blames nobody.
+  void note_call_off() noexcept { called_off_ = true; }
+  [[nodiscard]] bool was_called_off() const noexcept { return called_off_; }
+
   /// Whether nothing more will be heard from any rank.
   [[nodiscard]] bool all_heard() const;
+  /// Or only that a rank waits for others.
+  [[nodiscard]] bool all_heard_or_waiting() const;
   [[nodiscard]] bool is_heard(int rank) const { return ranks_[static_cast<std::size_t>(rank)].heard; }
   [[nodiscard]] bool any_ended() const { return !ends_.empty(); }
   /// Whether a rank will not run its part.
   [[nodiscard]] bool any_refused() const { return refusal_.has_value(); }
   [[nodiscard]] clock::time_point last_progress() const noexcept { return last_progress_; }
-  /// "rank 2 in dispatch of step 3, rank 4 in construction", of those that were not heard.
+  /// "rank 2 in dispatch of step 3, rank 4 in construction (its process is stopped)": those that were not heard and
+  /// wait for no other, and those that are stopped. `stopped` is by rank, or empty.
   [[nodiscard]] std::string silent_ranks(const std::vector<bool>& stopped) const;
   /// Ranks whose records have one of the silent, or ended, ranks as missing: "; missed by rank 0, rank 1".
   [[nodiscard]] std::string missed_by() const;
@@ -56,7 +64,9 @@ class supervised_case {
  private:
   struct told {
     bool heard = false;  ///< an outcome, a refusal, or its end
+    bool ended_as_due = false;
     int position = -1;
+    std::uint64_t progress = 0;
     std::array<bool, num_meeting_points> arrived{};
   };
   struct meeting_state {
@@ -73,6 +83,7 @@ class supervised_case {
   std::array<meeting_state, num_meeting_points> meetings_{};
   std::optional<case_result> refusal_;
   std::optional<std::string> lost_;
+  bool called_off_ = false;
   std::vector<std::pair<int, std::string>> ends_;  ///< rank, and how
   clock::time_point last_progress_ = clock::now();
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string_view>
@@ -30,6 +31,11 @@ constexpr int look_ms = 100;
 constexpr auto stopped_look = 1s;
 constexpr auto stop_grace = 400ms;  // somebody waits for the program to end
 constexpr auto quit_grace = 3s;
+constexpr auto kill_limit = 10s;
+// So long the others may take to miss a rank whose process has ended, for their records: a deadline that is longer is
+// not waited for.
+constexpr auto most_miss_time = 2s;
+constexpr int most_failed_starts = 3;
 
 /// A rank in whose process a signal, a debugger or a machine without memory keeps it from running answers nothing, and
 /// nothing it holds up goes on; it need not be waited for as one that computes.
@@ -60,6 +66,7 @@ class supervisor::impl {
   std::string start(int count) {
     bool any_started = false;
     for (int rank = 0; rank < count; ++rank) {
+      if (said_hello_[index(rank)]) (void)link(rank).look();  // it may have ended since
       if (link(rank).lives()) continue;
       said_hello_[index(rank)] = false;
       any_started = true;
@@ -74,10 +81,11 @@ class supervisor::impl {
     while (true) {
       std::string missing;
       for (int rank = 0; rank < count; ++rank) {
-        if (said_hello_[index(rank)]) continue;
         const auto problem = hear_hello(rank);
         if (!problem.empty()) return problem;
-        if (!said_hello_[index(rank)]) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+        if (said_hello_[index(rank)]) continue;
+        missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+        if (link(rank).is_stopped()) missing += " (its process is stopped)";
       }
       if (missing.empty()) return {};
       if (supervision_clock::now() > give_up) {
@@ -99,8 +107,14 @@ class supervisor::impl {
     if (const auto problem = start(spec.ep_size); !problem.empty()) {
       kill_all();
       if (options_.stop_requested && options_.stop_requested()) return ended(case_status::missing, problem);
-      return ended(case_status::crash, "the group could not be started: " + problem);
+      if (++failed_starts_ < most_failed_starts) {
+        return ended(case_status::crash, "the group could not be started: " + problem);
+      }
+      std::cerr << "switchyard: the group could not be started " << failed_starts_ << " times in a row: " << problem
+                << std::endl;
+      return ended(case_status::missing, problem);
     }
+    failed_starts_ = 0;
     supervised_case running(spec);
     const nlohmann::json order{{"is", say::run},
                                {"case", place - options_.cases.begin()},
@@ -111,9 +125,10 @@ class supervisor::impl {
     const auto one_clock = [this](int rank, int other) { return have_one_clock(rank, other); };
     auto result = running.result(options_.seed, options_.on_gpus, one_clock, end.stuck);
     if (end.stopped) result = ended(case_status::missing, "stopped before its end");
-    if (spec.inject && spec.inject->ends_process()) link(spec.inject->rank).kill();  // the next case has a new one
+    if (spec.inject && spec.inject->ends_process()) kill(spec.inject->rank);  // the next case has a new one
     // Of a group that has seen a failure nothing is known, but after a skip all is as before.
-    if (!running.all_heard() || running.any_ended() || result.status == case_status::device_lost) {
+    if (!running.all_heard() || running.any_ended() || running.was_called_off() ||
+        result.status == case_status::device_lost) {
       kill_all();
     } else if (result.status != case_status::pass && result.status != case_status::skipped) {
       new_life();
@@ -159,8 +174,12 @@ class supervisor::impl {
   void new_life() { rendezvous_.name = "switchyard-" + token_ + "-life" + std::to_string(++lives_); }
 
   void kill_all() noexcept {
-    for (auto& each : links_) each->kill();
+    for (auto& each : links_) each->doom();
+    const auto limit = supervision_clock::now() + kill_limit;
+    for (auto& each : links_) each->kill(limit);
   }
+
+  void kill(int rank) { link(rank).kill(supervision_clock::now() + kill_limit); }
 
   void wait() {
     std::vector<pollfd> all;
@@ -178,8 +197,8 @@ class supervisor::impl {
       as_seen_[index(rank)] = message.at("as_seen");
       said_hello_[index(rank)] = true;
     }
-    if (said_hello_[index(rank)] || link(rank).lives()) return {};
-    auto text = "rank " + std::to_string(rank) + ' ' + link(rank).end() + " before it had started";
+    if (link(rank).lives()) return {};
+    auto text = "rank " + std::to_string(rank) + ' ' + link(rank).end() + " before all had started";
     if (const auto words = link(rank).last_words(); !words.empty()) text += "; it said: " + words;
     return text;
   }
@@ -187,8 +206,11 @@ class supervisor::impl {
   [[nodiscard]] bool have_one_clock(int rank, int other) const {
     const auto per_host = options_.ranks_per_host;
     if (per_host != 0 && rank / per_host != other / per_host) return false;
-    const auto local = [per_host](int which) { return per_host == 0 ? which : which % per_host; };
-    return !options_.on_gpus || local(rank) % options_.gpus_per_host == local(other) % options_.gpus_per_host;
+    if (!options_.on_gpus) return true;
+    const auto gpu_of = [this](int which) {
+      return as_seen_[index(which)].value("gpu_address", std::to_string(which));
+    };
+    return gpu_of(rank) == gpu_of(other);
   }
 
   void tell_all(const supervised_case& running, const case_spec& spec, const nlohmann::json& message) {
@@ -210,12 +232,14 @@ class supervisor::impl {
           if (const auto meeting = running.hear(rank, message)) tell_end(running, spec, *meeting);
         }
       } catch (const std::exception& failure) {
-        link(rank).kill();
+        kill(rank);
         running.note_end(rank, std::string("said what cannot be understood, ") + failure.what() + ", and was ended");
       }
-      if (running.is_to_end(rank) && (!link(rank).lives() || link(rank).is_stopped())) {
+      const bool lives = link(rank).lives();
+      const bool stopped = is_due_to_end(spec, rank) && link(rank).is_stopped();
+      if (running.has_come_to_due_end(rank, lives, stopped, link(rank).end())) {
         for (const auto& meeting : running.note_due_end(rank)) tell_end(running, spec, meeting);
-      } else if (!link(rank).lives()) {
+      } else if (!lives) {
         auto how = link(rank).end();
         if (const auto words = link(rank).last_words(); !words.empty()) how += ", having said \"" + words + "\",";
         running.note_end(rank, how);
@@ -227,12 +251,22 @@ class supervisor::impl {
   /// Lets the ranks leave the case, those that can.
   void call_off(supervised_case& running, const case_spec& spec, const std::string& reason,
                 std::chrono::nanoseconds grace) {
+    running.note_call_off();
     for (const bool all : {false, true}) {
       if (running.all_heard()) return;
       tell_all(running, spec, {{"is", say::call_off}, {"reason", reason}, {"all", all}});
       const auto give_up = supervision_clock::now() + grace;
-      while (!running.all_heard() && supervision_clock::now() < give_up) hear_all(running, spec);
+      const auto is_over = [&] { return all ? running.all_heard() : running.all_heard_or_waiting(); };
+      while (!is_over() && supervision_clock::now() < give_up) hear_all(running, spec);
     }
+  }
+
+  /// A rank's process has ended: the others miss it, and say so, where that does not take long.
+  void let_others_miss(supervised_case& running, const case_spec& spec) {
+    const std::chrono::nanoseconds deadline = spec.timeout;
+    if (deadline > most_miss_time) return;
+    const auto give_up = supervision_clock::now() + deadline + deadline / 4;
+    while (!running.all_heard_or_waiting() && supervision_clock::now() < give_up) hear_all(running, spec);
   }
 
   static bool is_due_to_end(const case_spec& spec, int rank) {
@@ -263,6 +297,7 @@ class supervisor::impl {
         call_off(running, spec, "the run was stopped", stop_grace);
         return {true, {}};
       }
+      if (running.any_ended()) let_others_miss(running, spec);
       if (running.any_ended() || running.any_refused()) {
         call_off(running, spec, "a rank of the group has left the case", limits.grace);
         return {};
@@ -291,6 +326,7 @@ class supervisor::impl {
   rendezvous_choice rendezvous_;
   std::string token_ = fresh_token();
   std::uint64_t lives_ = 0;
+  int failed_starts_ = 0;  // in a row
   std::uint64_t number_ = 0;
 };
 

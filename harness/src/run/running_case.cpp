@@ -95,7 +95,7 @@ std::variant<std::unique_ptr<running_case>, case_result> start_case(const case_s
   try {
     if (const auto problem = problem_of(spec)) return ended(case_status::fail, *problem);
     const bool here = !options.group || !options.group->of_processes();
-    needed = here ? required_bytes(spec) : required_bytes(spec, 1, false);
+    needed = here ? required_bytes(spec) : required_bytes(spec, 1, options.machine != nullptr);
   } catch (const invalid_argument& problem) {
     return ended(case_status::fail, problem.what());
   }

@@ -38,7 +38,7 @@ nlohmann::json group_identity_json(const environment& where, std::uint64_t seed,
 std::string identity_difference(const nlohmann::json& here, const nlohmann::json& there);
 
 /// Bytes of an arena that a rank's process needs for a case.
-std::size_t required_bytes_of_process(const case_spec& spec);
+std::size_t required_bytes_of_process(const case_spec& spec, bool on_gpu);
 
 struct rank_service {
   std::uint64_t seed = 1;

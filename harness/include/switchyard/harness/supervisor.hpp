@@ -38,7 +38,6 @@ struct supervisor_options {
   const std::vector<case_spec>& cases;  ///< as every rank's process has them
   nlohmann::json identity;              ///< group_identity_json() of this process
   bool on_gpus = false;
-  int gpus_per_host = 1;   ///< of them, in use
   int ranks_per_host = 0;  ///< 0: all ranks are on this host
   /// From the start of its process until a rank has said hello.
   std::chrono::nanoseconds start_limit = std::chrono::seconds(120);
