@@ -84,11 +84,18 @@ std::vector<explanation> status_explanations() {
       {kind, to_string(case_status::fail), "At least one finding, or an error of a rank.",
        "The library does not do what the contract says; or the case asks for what cannot be.",
        "The first finding of the earliest step: later ones often follow from it. The repeat line runs the case alone."},
-      {kind, to_string(case_status::crash), "The case ended by an exception that is nobody's result.",
-       "An error in the harness itself, when the reason says internal error.",
-       "The reason; exit code 6 says that it is the program that must be mended."},
+      {kind, to_string(case_status::crash),
+       "The process of a rank ended, or the case by an exception that is nobody's result.",
+       "A signal: 11 and 6 are errors of the program, 9 may be the system, out of memory; a host that went down. An "
+       "error in "
+       "the harness itself, when the reason says internal error.",
+       "The reason names the rank, how it ended, where, and what it printed last; exit code 6 says that it is the "
+       "program "
+       "that must be mended."},
       {kind, to_string(case_status::timeout),
-       "A rank missed its deadline though no fault was due, or the watchdog saw no rank make progress.",
+       "A rank missed its deadline though no fault was due, or the watchdog saw no rank make progress, a process that "
+       "does "
+       "not run, or a case of processes past its limit.",
        "A hang; a machine that is too busy for the timeout of the scenario.",
        "The reason names the ranks and the phase in which they stand. The same case with a longer timeout_ms: if it "
        "passes, the machine was slow."},

@@ -160,9 +160,19 @@ TEST(shipped_suites, faults_has_every_kind_in_both_phases_by_both_transports) {
     EXPECT_TRUE(spec.expected_fault != fault_code::timeout || spec.timeout.count() >= 1000) << spec.id;
   }
   constexpr std::size_t of_dispatch_only = 2;  // a dispatch takes the mask, wrong or not, for its combine too
-  EXPECT_EQ(points.size(), (all_fault_kinds.size() * 2 - of_dispatch_only) * 2);
+  EXPECT_EQ(points.size(), (thread_fault_kinds.size() * 2 - of_dispatch_only) * 2);
   EXPECT_EQ(disagreed.size(), 10U);
   EXPECT_EQ(codes.size(), static_cast<std::size_t>(fault_code::bad_mask) + 1);
+}
+
+TEST(shipped_suites, processes_end_in_every_way_in_both_phases_and_leave_survivors) {
+  std::set<std::tuple<fault_kind, phase, choice, bool>> points;
+  for (const auto& spec : cases_of_suite("processes")) {
+    ASSERT_TRUE(spec.inject && spec.inject->ends_process()) << spec.id;
+    EXPECT_EQ(spec.expected_fault, fault_code::timeout) << spec.id;
+    points.emplace(spec.inject->kind, spec.inject->phase, spec.lamport, spec.leaves_out);
+  }
+  EXPECT_EQ(points.size(), (all_fault_kinds.size() - thread_fault_kinds.size()) * 2 * 2 * 2);
 }
 
 TEST(shipped_suites, masks_change_eagerly_and_between_replays_and_pass_32_and_64_ranks) {
