@@ -48,9 +48,16 @@ class rank_threads final : public launched_ranks {
   harness::run_options how_;
 };
 
-int most_ranks(const std::vector<harness::case_spec>& cases) {
-  int most = 0;
-  for (const auto& spec : cases) most = std::max(most, spec.ep_size);
+/// As many as the largest case has that the GPUs of this host can hold; larger ones are skipped.
+int num_processes(const run_command_options& options, const std::vector<harness::case_spec>& cases) {
+  int limit = max_ep_size;
+  if (options.fabric == fabric_kind::cuda) {
+    limit = harness::most_ranks_on_gpu * std::max(1, options.gpus.value_or(harness::count_gpus()));
+  }
+  int most = 1;
+  for (const auto& spec : cases) {
+    if (spec.ep_size <= limit) most = std::max(most, spec.ep_size);
+  }
   return most;
 }
 
@@ -159,7 +166,7 @@ std::unique_ptr<launched_ranks> launch_ranks(const run_command_options& options,
   const auto identity = harness::group_identity_json(where, options.seed, cases);
   if (options.launch == launch_kind::fork) {
     harness::joined_job job;
-    job.links = harness::make_local_ranks(most_ranks(cases));
+    job.links = harness::make_local_ranks(num_processes(options, cases));
     return std::make_unique<rank_processes>(options, cases, identity, std::move(job));
   }
   harness::job_process process;

@@ -19,7 +19,7 @@ nlohmann::json rendezvous_json(const rendezvous_choice& choice) {
   return {{"one_host", choice.one_host}, {"name", choice.name}, {"host", choice.host}, {"port", choice.port}};
 }
 
-rendezvous_choice read_rendezvous(const nlohmann::json& message) {
+rendezvous_choice parse_rendezvous(const nlohmann::json& message) {
   return {message.at("one_host").get<bool>(), message.at("name").get<std::string>(),
           message.at("host").get<std::string>(), message.at("port").get<std::uint16_t>()};
 }

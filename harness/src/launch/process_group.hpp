@@ -25,7 +25,7 @@ struct rendezvous_choice {
 
 nlohmann::json rendezvous_json(const rendezvous_choice& choice);
 /// Throws nlohmann::json::exception.
-rendezvous_choice read_rendezvous(const nlohmann::json& message);
+rendezvous_choice parse_rendezvous(const nlohmann::json& message);
 
 /// Backends of a process that outlive a case: making one takes every process of the group. By the number of ranks.
 class kept_backends {

@@ -80,7 +80,7 @@ class service_loop {
   }
 
   void begin(const nlohmann::json& message) {
-    backends_.renew(read_rendezvous(message.at("meeting")));
+    backends_.renew(parse_rendezvous(message.at("meeting")));
     const auto& spec = service_.cases.at(message.at("case").get<std::size_t>());
     group_ = std::make_shared<process_group>(channel_, backends_, rank_, spec.ep_size,
                                              message.at("number").get<std::uint64_t>());

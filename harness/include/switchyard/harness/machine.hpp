@@ -70,6 +70,9 @@ struct gpu_list {
 /// be used, or when this build has no CUDA fabric.
 gpu_list find_gpus();
 
+/// How many GPUs there are; 0 without a driver, too. Makes no context.
+int count_gpus() noexcept;
+
 /// Where the GPU of a rank is on the PCI bus, of the first `num_gpus` that there are, 0: of all; nothing where there is
 /// none. Makes no context, and starts no threads.
 std::optional<std::string> pci_address_of_gpu(int local_rank, int num_gpus);

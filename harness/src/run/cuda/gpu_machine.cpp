@@ -245,12 +245,16 @@ gpu_list find_gpus() {
   return list;
 }
 
-std::optional<std::string> pci_address_of_gpu(int local_rank, int num_gpus) {
+int count_gpus() noexcept {
   int found = 0;
-  if (cudaGetDeviceCount(&found) != cudaSuccess || found == 0) {
-    (void)cudaGetLastError();
-    return std::nullopt;
-  }
+  if (cudaGetDeviceCount(&found) == cudaSuccess) return found;
+  (void)cudaGetLastError();
+  return 0;
+}
+
+std::optional<std::string> pci_address_of_gpu(int local_rank, int num_gpus) {
+  const int found = count_gpus();
+  if (found == 0) return std::nullopt;
   const int device = local_rank % (num_gpus == 0 ? found : std::min(num_gpus, found));
   std::array<char, 32> address{};
   if (cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), device) == cudaSuccess) {
