@@ -121,6 +121,10 @@ class supervisor::impl {
     return result;
   }
 
+  void kill_all() noexcept {
+    for (auto& each : links_) each->kill();
+  }
+
   void stop() noexcept {
     try {
       for (auto& each : links_) {
@@ -158,10 +162,6 @@ class supervisor::impl {
   /// Backends of before are not to be met again.
   void new_life() { rendezvous_.name = "switchyard-" + token_ + "-life" + std::to_string(++lives_); }
 
-  void kill_all() noexcept {
-    for (auto& each : links_) each->kill();
-  }
-
   void wait() {
     std::vector<pollfd> all;
     for (const auto& each : links_) {
@@ -172,10 +172,14 @@ class supervisor::impl {
 
   std::string hear_hello(int rank) {
     for (const auto& message : link(rank).look()) {
-      if (message.value("is", "") != say::hello) continue;
-      const auto other = identity_difference(options_.identity, message.at("identity"));
-      if (!other.empty()) return "rank " + std::to_string(rank) + " does not fit: " + other;
-      as_seen_[index(rank)] = message.at("as_seen");
+      try {
+        if (message.at("is").get<std::string_view>() != say::hello) continue;
+        const auto other = identity_difference(options_.identity, message.at("identity"));
+        if (!other.empty()) return "rank " + std::to_string(rank) + " does not fit: " + other;
+        as_seen_[index(rank)] = message.at("as_seen");
+      } catch (const nlohmann::json::exception& failure) {  // of another build, perhaps
+        return "rank " + std::to_string(rank) + " said what cannot be understood, " + failure.what();
+      }
       said_hello_[index(rank)] = true;
     }
     if (said_hello_[index(rank)] || link(rank).lives()) return {};
@@ -252,9 +256,10 @@ class supervisor::impl {
     auto looked = begin;
     auto all_ran = begin;
     const auto stuck = [&](const std::string& what) {
-      auto names = running.silent_ranks(stopped_ranks(spec));
+      const auto names = running.silent_ranks(stopped_ranks(spec));
+      const auto silent = running.silent();  // now: some of them may leave when they are told to
       call_off(running, spec, "the supervisor saw " + what, limits.grace);
-      return watch_end{false, what + ": " + names + running.missed_by()};
+      return watch_end{false, what + ": " + names + running.missed_by(silent)};
     };
     while (!running.all_heard()) {
       hear_all(running, spec);
@@ -311,7 +316,9 @@ int supervisor::size() const noexcept { return impl_->size(); }
 
 void supervisor::start() {
   const auto problem = impl_->start(size());
-  if (!problem.empty()) throw environment_error(problem);
+  if (problem.empty()) return;
+  impl_->kill_all();
+  throw environment_error(problem);
 }
 
 nlohmann::json supervisor::as_seen() const { return impl_->as_seen(); }
