@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_channel.hpp"
 
-#include <fcntl.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include <array>
 #include <cerrno>
@@ -17,7 +16,6 @@ namespace {
 
 constexpr std::size_t length_bytes = 4;
 constexpr int most_pieces = 64;  // before others are looked after
-constexpr timeval send_limit{10, 0};
 
 std::uint32_t length_at(const std::vector<std::uint8_t>& bytes, std::size_t place) {
   std::uint32_t length = 0;
@@ -25,15 +23,18 @@ std::uint32_t length_at(const std::vector<std::uint8_t>& bytes, std::size_t plac
   return length;
 }
 
+bool wait_until_writable(int socket, std::chrono::steady_clock::time_point give_up) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up - std::chrono::steady_clock::now());
+  if (left.count() <= 0) return false;
+  pollfd one{socket, POLLOUT, 0};
+  (void)::poll(&one, 1, static_cast<int>(left.count()));
+  return true;
+}
+
 }  // namespace
 
-control_channel::control_channel(unique_descriptor socket) : socket_(std::move(socket)) {
-  const int flags = ::fcntl(socket_.get(), F_GETFL);
-  const bool blocks = flags >= 0 && ::fcntl(socket_.get(), F_SETFL, flags & ~O_NONBLOCK) == 0;  // or it had no limit
-  if (!blocks || ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &send_limit, sizeof send_limit) != 0) {
-    throw channel_error(std::string("a control channel cannot be set up: ") + std::strerror(errno));
-  }
-}
+control_channel::control_channel(unique_descriptor socket, std::chrono::milliseconds send_limit)
+    : socket_(std::move(socket)), send_limit_(send_limit) {}
 
 void control_channel::send(const nlohmann::json& message) {
   std::vector<std::uint8_t> bytes(length_bytes);
@@ -43,17 +44,29 @@ void control_channel::send(const nlohmann::json& message) {
     bytes[i] = static_cast<std::uint8_t>(length >> (8 * (length_bytes - 1 - i)));
   }
   const std::lock_guard lock(sending_);
+  const auto give_up = std::chrono::steady_clock::now() + send_limit_;
   for (std::size_t sent = 0; sent < bytes.size();) {
-    const auto now = ::send(socket_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-    if (now < 0 && errno == EINTR) continue;
-    if (now < 0) throw channel_error(std::string("a message cannot be sent: ") + std::strerror(errno));
-    sent += static_cast<std::size_t>(now);
+    const auto now = ::send(socket_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (now >= 0) {
+      sent += static_cast<std::size_t>(now);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      if (!wait_until_writable(socket_.get(), give_up)) fail_to_send("the other side does not take it");
+    } else if (errno != EINTR) {
+      fail_to_send(std::strerror(errno));
+    }
   }
 }
 
 bool control_channel::is_taken() const {
   int unsent = 0;
   return ::ioctl(socket_.get(), SIOCOUTQ, &unsent) != 0 || unsent == 0;
+}
+
+void control_channel::fail_to_send(const char* why) {
+  const auto text = std::string("a message cannot be sent: ") + why;
+  // A part of it may have been: nothing that is sent later would be understood.
+  (void)::shutdown(socket_.get(), SHUT_WR);
+  throw channel_error(text);
 }
 
 std::vector<nlohmann::json> control_channel::receive() {

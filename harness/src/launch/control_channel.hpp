@@ -3,6 +3,7 @@
 // behind its length in four bytes, most significant first. Which messages there are stands in messages.hpp.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -32,12 +33,12 @@ inline constexpr std::uint32_t most_message_bytes = std::uint32_t{256} << 20;
 /// One side. send() from any thread; receive() from one.
 class control_channel {
  public:
-  /// Of a connected stream socket. What cannot be sent within ten seconds is given up.
-  explicit control_channel(unique_descriptor socket);
+  /// Of a connected stream socket. A message that cannot be sent within `send_limit`, all of it, is given up.
+  explicit control_channel(unique_descriptor socket, std::chrono::milliseconds send_limit = std::chrono::seconds(10));
 
   /// For poll(): readable when receive() has something to do.
   [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
-  /// Throws channel_error.
+  /// Throws channel_error, and from then on always.
   void send(const nlohmann::json& message);
   /// Whether the other side has taken all that was sent.
   [[nodiscard]] bool is_taken() const;
@@ -48,7 +49,10 @@ class control_channel {
  private:
   [[nodiscard]] std::vector<nlohmann::json> take_whole_messages();
 
+  [[noreturn]] void fail_to_send(const char* why);
+
   unique_descriptor socket_;
+  std::chrono::milliseconds send_limit_;
   std::mutex sending_;
   std::vector<std::uint8_t> received_;  // not yet a whole message
 };

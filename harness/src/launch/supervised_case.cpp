@@ -129,19 +129,28 @@ bool supervised_case::all_heard_or_waiting() const {
   return std::ranges::all_of(ranks_, [this](const told& one) { return one.heard || waits_for_others(one); });
 }
 
-std::string supervised_case::silent_ranks(const std::vector<bool>& stopped) const {
-  std::string names;
+std::vector<bool> supervised_case::silent(const std::vector<bool>& stopped) const {
+  std::vector<bool> found;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     const bool is_stopped = !stopped.empty() && stopped.at(rank);
-    if (ranks_[rank].heard || (waits_for_others(ranks_[rank]) && !is_stopped)) continue;
+    found.push_back(!ranks_[rank].heard && (is_stopped || !waits_for_others(ranks_[rank])));
+  }
+  return found;
+}
+
+std::string supervised_case::silent_ranks(const std::vector<bool>& stopped) const {
+  std::string names;
+  const auto is_silent = silent(stopped);
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (!is_silent[rank]) continue;
     auto text = rank_text(static_cast<int>(rank)) + " in " + place_text(ranks_[rank].position);
-    if (is_stopped) text += " (its process is stopped)";
+    if (!stopped.empty() && stopped.at(rank)) text += " (its process is stopped)";
     append(names, text);
   }
   return names;
 }
 
-std::string supervised_case::missed_by() const {
+std::string supervised_case::missed_by(const std::vector<bool>& silent) const {
   std::string names;
   for (std::size_t rank = 0; rank < outcomes_.size(); ++rank) {
     const auto& outcome = outcomes_[rank];
@@ -150,8 +159,8 @@ std::string supervised_case::missed_by() const {
       return contains(outcome.fault->missing, other) || outcome.fault->rank == other;
     };
     bool is_named = std::ranges::any_of(ends_, [&](const auto& end) { return misses(end.first); });
-    for (std::size_t other = 0; other < ranks_.size(); ++other) {
-      is_named = is_named || (!ranks_[other].heard && misses(static_cast<int>(other)));
+    for (std::size_t other = 0; other < silent.size(); ++other) {
+      is_named = is_named || (silent[other] && misses(static_cast<int>(other)));
     }
     if (is_named) append(names, rank_text(static_cast<int>(rank)));
   }
@@ -173,7 +182,7 @@ case_result supervised_case::result(std::uint64_t seed, bool on_gpus,
   result.status = case_status::crash;
   result.reason.clear();
   for (const auto& [rank, how] : ends_) append(result.reason, rank_text(rank) + ' ' + how);
-  result.reason += missed_by();
+  result.reason += missed_by(silent({}));
   return result;
 }
 

@@ -50,11 +50,13 @@ class supervised_case {
   /// Whether a rank will not run its part.
   [[nodiscard]] bool any_refused() const { return refusal_.has_value(); }
   [[nodiscard]] clock::time_point last_progress() const noexcept { return last_progress_; }
-  /// "rank 2 in dispatch of step 3, rank 4 in construction (its process is stopped)": those that were not heard and
-  /// wait for no other, and those that are stopped. `stopped` is by rank, or empty.
+  /// By rank: whether it was not heard, and either waits for no other or is stopped. `stopped` is by rank, or empty.
+  [[nodiscard]] std::vector<bool> silent(const std::vector<bool>& stopped) const;
+  /// "rank 2 in dispatch of step 3, rank 4 in construction (its process is stopped)", of those that are silent.
   [[nodiscard]] std::string silent_ranks(const std::vector<bool>& stopped) const;
-  /// Ranks whose records have one of the silent, or ended, ranks as missing: "; missed by rank 0, rank 1".
-  [[nodiscard]] std::string missed_by() const;
+  /// Ranks whose records have one of those in `silent`, or one that has ended, as missing: "; missed by rank 0, rank
+  /// 1".
+  [[nodiscard]] std::string missed_by(const std::vector<bool>& silent) const;
 
   /// Of the case as it stands. `stuck` as of conclude().
   [[nodiscard]] case_result result(std::uint64_t seed, bool on_gpus,

@@ -127,13 +127,19 @@ class supervisor::impl {
     if (end.stopped) result = ended(case_status::missing, "stopped before its end");
     if (spec.inject && spec.inject->ends_process()) kill(spec.inject->rank);  // the next case has a new one
     // Of a group that has seen a failure nothing is known, but after a skip all is as before.
-    if (!running.all_heard() || running.any_ended() || running.was_called_off() ||
-        result.status == case_status::device_lost) {
+    const bool left_as_told = running.was_called_off() && !running.any_refused();
+    if (!running.all_heard() || running.any_ended() || left_as_told || result.status == case_status::device_lost) {
       kill_all();
     } else if (result.status != case_status::pass && result.status != case_status::skipped) {
       new_life();
     }
     return result;
+  }
+
+  void kill_all() noexcept {
+    for (auto& each : links_) each->doom();
+    const auto limit = supervision_clock::now() + kill_limit;
+    for (auto& each : links_) each->kill(limit);
   }
 
   void stop() noexcept {
@@ -173,12 +179,6 @@ class supervisor::impl {
   /// Backends of before are not to be met again.
   void new_life() { rendezvous_.name = "switchyard-" + token_ + "-life" + std::to_string(++lives_); }
 
-  void kill_all() noexcept {
-    for (auto& each : links_) each->doom();
-    const auto limit = supervision_clock::now() + kill_limit;
-    for (auto& each : links_) each->kill(limit);
-  }
-
   void kill(int rank) { link(rank).kill(supervision_clock::now() + kill_limit); }
 
   void wait() {
@@ -191,10 +191,14 @@ class supervisor::impl {
 
   std::string hear_hello(int rank) {
     for (const auto& message : link(rank).look()) {
-      if (message.value("is", "") != say::hello) continue;
-      const auto other = identity_difference(options_.identity, message.at("identity"));
-      if (!other.empty()) return "rank " + std::to_string(rank) + " does not fit: " + other;
-      as_seen_[index(rank)] = message.at("as_seen");
+      try {
+        if (message.at("is").get<std::string_view>() != say::hello) continue;
+        const auto other = identity_difference(options_.identity, message.at("identity"));
+        if (!other.empty()) return "rank " + std::to_string(rank) + " does not fit: " + other;
+        as_seen_[index(rank)] = message.at("as_seen");
+      } catch (const nlohmann::json::exception& failure) {  // of another build, perhaps
+        return "rank " + std::to_string(rank) + " said what cannot be understood, " + failure.what();
+      }
       said_hello_[index(rank)] = true;
     }
     if (link(rank).lives()) return {};
@@ -257,7 +261,9 @@ class supervisor::impl {
       tell_all(running, spec, {{"is", say::call_off}, {"reason", reason}, {"all", all}});
       const auto give_up = supervision_clock::now() + grace;
       const auto is_over = [&] { return all ? running.all_heard() : running.all_heard_or_waiting(); };
-      while (!is_over() && supervision_clock::now() < give_up) hear_all(running, spec);
+      do {
+        hear_all(running, spec);
+      } while (!is_over() && supervision_clock::now() < give_up);
     }
   }
 
@@ -286,9 +292,10 @@ class supervisor::impl {
     auto looked = begin;
     auto all_ran = begin;
     const auto stuck = [&](const std::string& what) {
-      auto names = running.silent_ranks(stopped_ranks(spec));
+      const auto names = running.silent_ranks(stopped_ranks(spec));
+      const auto silent = running.silent(stopped_ranks(spec));  // now: some of them may leave when they are told to
       call_off(running, spec, "the supervisor saw " + what, limits.grace);
-      return watch_end{false, what + ": " + names + running.missed_by()};
+      return watch_end{false, what + ": " + names + running.missed_by(silent)};
     };
     while (!running.all_heard()) {
       hear_all(running, spec);
@@ -347,7 +354,9 @@ int supervisor::size() const noexcept { return impl_->size(); }
 
 void supervisor::start() {
   const auto problem = impl_->start(size());
-  if (!problem.empty()) throw environment_error(problem);
+  if (problem.empty()) return;
+  impl_->kill_all();
+  throw environment_error(problem);
 }
 
 nlohmann::json supervisor::as_seen() const { return impl_->as_seen(); }

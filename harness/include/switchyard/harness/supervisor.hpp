@@ -59,7 +59,7 @@ class supervisor {
   [[nodiscard]] int size() const noexcept;
 
   /// Starts all ranks, which a run does before its first case. Throws environment_error naming ranks that did not come,
-  /// and how they ended, or that are of another build or have other cases.
+  /// and how they ended, or that are of another build or have other cases; then no process is left.
   void start();
 
   /// What each rank said of the machine as it sees it, by rank. Behind start().
@@ -69,7 +69,8 @@ class supervisor {
   ///   crash        a rank's process has ended, as the reason says
   ///   timeout      nothing went on for longer than the case's deadlines allow, or the case took case_limit: the reason
   ///                names the ranks that hang, where, and which others miss them by the library's records
-  /// After either the processes are killed, and the next case has new ones.
+  /// After a crash, and where a rank does not leave when it is told to, the processes are killed, and the next case has
+  /// new ones.
   case_result run(const case_spec& spec);
 
   /// Lets the processes quit, and ends those that do not within a few seconds. Idempotent.
