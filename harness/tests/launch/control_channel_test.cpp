@@ -202,7 +202,7 @@ TEST(control_channel, a_side_that_never_reads_is_given_up_and_gets_no_other_mess
   control_channel channel(std::move(ends.here), limit);
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(thrown_by<channel_error>([&] {
-              channel.send({{"text", std::string(20'000'000, 'x')}});
+              channel.send({{"text", std::string(8'000'000, 'x')}});
             }),
             "a message cannot be sent: the other side does not take it");
   EXPECT_GE(std::chrono::steady_clock::now() - begin, limit);

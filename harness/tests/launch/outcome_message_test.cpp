@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 #include <tuple>
 #include <type_traits>
@@ -42,7 +43,7 @@ bool is_same(const Value& one, const Value& other) {
     return one == other;
   } else {  // as it travels
     static_assert(std::is_trivially_copyable_v<Value>);
-    return std::memcmp(&one, &other, sizeof(Value)) == 0;
+    return std::ranges::equal(std::as_bytes(std::span(&one, 1)), std::as_bytes(std::span(&other, 1)));
   }
 }
 bool is_same(const std::atomic<int>& one, const std::atomic<int>& other) { return one.load() == other.load(); }
