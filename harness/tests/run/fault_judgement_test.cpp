@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A record that names the wrong rank, field, value or place, or comes too late, is a finding; the right one is none.
-#include "case_state.hpp"
 #include "fault_judgement.hpp"
+#include "case_state.hpp"
 
 #include <gtest/gtest.h>
 
