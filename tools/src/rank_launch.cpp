@@ -67,7 +67,7 @@ class rank_processes final : public launched_ranks {
   rank_processes(const run_command_options& options, const std::vector<harness::case_spec>& cases,
                  const nlohmann::json& identity, harness::joined_job job)
       : mode_(options.launch),
-        num_hosts_(job.one_host ? 1 : job.num_hosts),
+        num_hosts_(job.num_hosts),
         supervisor_({.seed = options.seed,
                      .cases = cases,
                      .identity = identity,

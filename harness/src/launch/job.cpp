@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -97,9 +98,9 @@ class gathering {
       if (join.at("is").get<std::string_view>() != say::join) throw channel_error("it does not join");
       const auto problem = problem_of_join(join);
       if (!problem.empty()) {
-        newcomer->send({{"is", say::turned_away}, {"reason", problem}});
         // One that says it is of this job and is not fit for it: the others would wait for nothing.
         if (join.at("job") == process_.place.job) failure_ = problem;
+        newcomer->send({{"is", say::turned_away}, {"reason", problem}});
       } else {
         const auto rank = join.at("rank").get<int>();
         newcomer->send({{"is", say::welcome}});
@@ -156,7 +157,9 @@ class gathering {
     job.one_host = std::ranges::all_of(places_, [&](const auto& each) { return each.second.host == places_[0].host; });
     require_blocks();
     job.ranks_per_host = process_.place.local_size;
-    job.num_hosts = (process_.place.size + job.ranks_per_host - 1) / job.ranks_per_host;
+    std::set<std::string> hosts;
+    for (const auto& [rank, where] : places_) hosts.insert(where.host);
+    job.num_hosts = static_cast<int>(hosts.size());
     if (!job.one_host) {
       job.rendezvous_host = process_.place.host;
       job.rendezvous_port = rendezvous_port_of(port_of(listener_));
