@@ -35,6 +35,9 @@ TEST(random_cases, take_every_field_of_the_table_with_two_values_or_more_and_eve
       {"launch", "the host fabric has no graphs to replay; tests on GPUs set it in drawn cases"},
       {"trace", "a trace is a file, and an id must say everything"},
       {"routing=trace", "needs the field trace"},
+      {"inject.kind=kill", "drawn cases have threads for ranks"},
+      {"inject.kind=halt", "as kill"},
+      {"inject.kind=vanish", "as kill"},
       {"prompt_verdict", "a machine that does other things beside it keeps no such times"},
   };
   std::map<std::string, std::set<std::string>> drawn;
