@@ -48,8 +48,7 @@ struct supervisor_options {
 
 class supervisor {
  public:
-  /// Where ranks are on several hosts, `rendezvous_host` and `rendezvous_port` are where rank 0 is
-  /// found by the others.
+  /// Where ranks are on several hosts, `rendezvous_host` and `rendezvous_port` are where rank 0 is found by the others.
   supervisor(supervisor_options options, rank_links links, std::string rendezvous_host = {},
              std::uint16_t rendezvous_port = 0);
   ~supervisor();
@@ -69,8 +68,8 @@ class supervisor {
   ///   crash        a rank's process has ended, as the reason says
   ///   timeout      nothing went on for longer than the case's deadlines allow, or the case took case_limit: the reason
   ///                names the ranks that hang, where, and which others miss them by the library's records
-  /// After a crash, and where a rank does not leave when it is told to, the processes are killed, and the next case has
-  /// new ones.
+  /// After either, and where a GPU is lost, the processes are killed, and the next case has new ones. When these do not
+  /// come, that is a crash of its case; of the third in a row, `missing`, which ends the run.
   case_result run(const case_spec& spec);
 
   /// Lets the processes quit, and ends those that do not within a few seconds. Idempotent.
